@@ -1,0 +1,277 @@
+"""What is measured: every case once, for Lynx and for every peer.
+
+A case names a function of `frameworks.py`, the inputs it gets, how much work
+that is, a reference in float64 and what we want to reach. Shapes are those of
+real models or, for memory-bound work, far larger than any cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+# A part of the result, and its expected values in float64.
+Expected = tuple[Any, Array]
+Limit = Literal["read", "copy", "fma"]
+
+GREEDY_TOKENS = 32
+PREFILL_TOKENS = 256
+CHAT_FILE_BYTES = 96e6  # what one token reads of SmolLM2-135M's Q4_1 file
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array of a given shape, drawn from N(0, 1) unless `low, high` say."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    integers: tuple[int, int] | None = None
+
+    def draw(self, generator: np.random.Generator) -> Array:
+        if self.integers is not None:
+            return generator.integers(*self.integers, self.shape, dtype=np.int32)
+        return generator.standard_normal(self.shape, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    function: str  # of every framework that has it
+    inputs: tuple[Input, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    work: float = 0  # bytes or operations of a call, in the unit of the limit
+    limit: Limit | None = None
+    target: tuple[str, float] | None = None  # see `reached` in run.py
+    reference: Callable[..., Expected] | None = None
+    tolerance: float = 1e-5  # of the largest expected value
+    calls: int = 1  # how many repetitions the function makes itself
+    copies: int = 1  # different inputs used in turn, to defeat the cache
+    unit: str = "ms"
+
+    def draw(self) -> list[list[Array]]:
+        generator = np.random.default_rng(1)
+        return [
+            [one.draw(generator) for one in self.inputs] for _ in range(self.copies)
+        ]
+
+
+HEAD = slice(0, 4096)  # of long vectors
+ROWS = slice(0, 64)  # of matrices
+
+
+def unary(function: Callable[[Array], Array]) -> Callable[..., Expected]:
+    return lambda x: (HEAD, function(x[HEAD]))
+
+
+def binary(function: Callable[[Array, Array], Array]) -> Callable[..., Expected]:
+    return lambda a, b: (HEAD, function(a[HEAD], b[HEAD]))
+
+
+def softmax(x: Array) -> Expected:
+    e = np.exp(x[ROWS] - x[ROWS].max(axis=-1, keepdims=True))
+    return ROWS, e / e.sum(axis=-1, keepdims=True)
+
+
+def rms_norm(x: Array, weight: Array) -> Expected:
+    x = x[ROWS]
+    mean_square = np.mean(x * x, axis=-1, keepdims=True)
+    return ROWS, x / np.sqrt(mean_square + 1e-5) * weight
+
+
+def layer_norm(x: Array, weight: Array, bias: Array) -> Expected:
+    x = x[ROWS] - x[ROWS].mean(axis=-1, keepdims=True)
+    variance = np.mean(x * x, axis=-1, keepdims=True)
+    return ROWS, x / np.sqrt(variance + 1e-5) * weight + bias
+
+
+def matmul(a: Array, b: Array) -> Expected:
+    return ROWS, a[ROWS] @ b
+
+
+def quantized_matvec(x: Array, weight: Array) -> Expected:
+    # 4 bits of N(0, 1) leave an error of 0.08 a weight: the tolerance says so.
+    return slice(None), x @ weight.T
+
+
+def attention(q: Array, k: Array, v: Array) -> Expected:
+    """The last rows of head 0, which see (nearly) all keys."""
+    rows = np.arange(q.shape[2] - 16, q.shape[2])
+    scores = q[0, 0, rows] @ k[0, 0].T / np.sqrt(q.shape[-1])
+    scores[rows[:, None] < np.arange(k.shape[2])] = -np.inf
+    _, weights = softmax(scores)
+    return (0, 0, slice(-16, None)), weights @ v[0, 0]
+
+
+LONG = Input((1 << 25,))
+BLOCK = Input((32768, 1024))
+VECTOR = Input((1024,))
+SQUARE = Input((2048, 2048))
+SQUARE_BF16 = Input((2048, 2048), "bfloat16")
+HEADS = Input((1, 8, 2048, 64))
+TINY = Input((4,))
+FLOAT = 4
+LONG_BYTES = FLOAT * 2.0**25
+CUBE_FLOPS = 2 * 2048.0**3
+# 4 bits a weight, two bfloat16 numbers for each group of 64.
+MATVEC_BYTES = 4096 * 14336 * (0.5 + 4 / 64)
+CAUSAL_FLOPS = 4 * 8 * 64 * 2048.0 * 2049 / 2
+
+CASES = [
+    Case(
+        "smollm2_decode",
+        "chat_decode",
+        (Input((32,), integers=(100, 40000)),),
+        {"tokens": GREEDY_TOKENS},
+        CHAT_FILE_BYTES,
+        "read",
+        ("llama", 1.8),
+        calls=GREEDY_TOKENS,
+        unit="tok/s",
+    ),
+    Case(
+        "smollm2_prefill",
+        "chat_prefill",
+        (Input((PREFILL_TOKENS,), integers=(100, 40000)),),
+        work=2 * 134.5e6,
+        limit="fma",
+        target=("llama", 2.0),
+        calls=PREFILL_TOKENS,
+        unit="tok/s",
+    ),
+    Case(
+        "add",
+        "add",
+        (LONG, LONG),
+        work=3 * LONG_BYTES,
+        limit="copy",
+        target=("limit", 0.85),
+        reference=binary(np.add),
+    ),
+    Case(
+        "multiply",
+        "multiply",
+        (LONG, LONG),
+        work=3 * LONG_BYTES,
+        limit="copy",
+        target=("limit", 0.85),
+        reference=binary(np.multiply),
+    ),
+    Case(
+        "exp",
+        "exp",
+        (LONG,),
+        work=2 * LONG_BYTES,
+        limit="copy",
+        target=("limit", 0.85),
+        reference=unary(np.exp),
+    ),
+    Case(
+        "sum",
+        "sum",
+        (LONG,),
+        work=LONG_BYTES,
+        limit="read",
+        target=("torch", 1.0),
+        # The terms cancel: the sum is some 5800, its float32 error below 1.
+        reference=lambda x: (..., np.sum(x)),
+        tolerance=1e-3,
+    ),
+    Case(
+        "softmax",
+        "softmax",
+        (BLOCK,),
+        work=2 * LONG_BYTES,
+        limit="copy",
+        target=("limit", 0.6),
+        reference=softmax,
+    ),
+    Case(
+        "rms_norm",
+        "rms_norm",
+        (BLOCK, VECTOR),
+        work=2 * LONG_BYTES,
+        limit="copy",
+        target=("limit", 0.6),
+        reference=rms_norm,
+    ),
+    Case(
+        "layer_norm",
+        "layer_norm",
+        (BLOCK, VECTOR, VECTOR),
+        work=2 * LONG_BYTES,
+        limit="copy",
+        target=("limit", 0.6),
+        reference=layer_norm,
+    ),
+    Case(
+        "matmul_float32",
+        "matmul",
+        (SQUARE, SQUARE),
+        work=CUBE_FLOPS,
+        limit="fma",
+        target=("best", 0.97),
+        reference=matmul,
+    ),
+    Case(
+        "matmul_bfloat16",
+        "matmul",
+        (SQUARE_BF16, SQUARE_BF16),
+        work=CUBE_FLOPS,
+        limit="fma",
+        target=("torch", 0.75),
+        reference=matmul,
+        tolerance=2e-2,
+    ),
+    Case(
+        "quantized_matvec",
+        "quantized_matvec",
+        (Input((1, 4096), "bfloat16"), Input((14336, 4096))),
+        {"bits": 4, "group_size": 64},
+        MATVEC_BYTES,
+        "read",
+        ("limit", 0.8),
+        reference=quantized_matvec,
+        tolerance=0.15,
+        copies=4,
+    ),
+    Case(
+        "attention_causal",
+        "attention",
+        (HEADS, HEADS, HEADS),
+        work=CAUSAL_FLOPS,
+        limit="fma",
+        target=("torch", 0.8),
+        reference=attention,
+    ),
+    Case(
+        "sort",
+        "sort",
+        (Input((1 << 20,)),),
+        target=("numpy", 1.0),
+        reference=lambda x: (slice(None), np.sort(x)),
+    ),
+    Case(
+        "build_one_operation",
+        "build_add",
+        (TINY, TINY),
+        {"calls": 1000},
+        target=("seconds", 0.5e-6),
+        calls=1000,
+        unit="us",
+    ),
+    Case(
+        "evaluate_one_operation",
+        "evaluate_add",
+        (TINY, TINY),
+        {"calls": 1000},
+        target=("seconds", 3e-6),
+        calls=1000,
+        unit="us",
+    ),
+    Case("import", "import", target=("seconds", 40e-3)),
+]
