@@ -34,7 +34,7 @@ target_link_libraries(mlx PRIVATE $<BUILD_INTERFACE:mlx_options>)
 
 set(MLX_ISA_FLAGS_v2 -march=x86-64-v2)
 set(MLX_ISA_FLAGS_v3 -march=x86-64-v3 -mtune=znver3)
-# g++ 12 warns about its own AVX-512 headers (GCC bug 105593).
+# g++ 12 warns about its own AVX-512 headers, hence the two -Wno.
 set(MLX_ISA_FLAGS_v4 -march=x86-64-v4 -mtune=icelake-server -Wno-uninitialized
                      -Wno-maybe-uninitialized
                      -mprefer-vector-width=512)
