@@ -1,0 +1,27 @@
+// Events forward to the backend of their stream.
+#include "mlx/event.h"
+
+#include "backend/backend.h"
+
+namespace mlx::core {
+
+Event::Event(Stream stream)
+    : stream_(stream),
+      state_(get_backend(stream.device.type).make_event(stream)) {}
+
+void Event::wait() {
+  state_->wait();
+  state_->error.check();
+}
+
+void Event::wait(Stream stream) {
+  state_->wait(stream);
+}
+void Event::signal(Stream stream) {
+  state_->signal(stream);
+}
+bool Event::is_signaled() const {
+  return state_->is_signaled();
+}
+
+}  // namespace mlx::core

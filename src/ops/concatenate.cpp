@@ -1,0 +1,441 @@
+// Joining, splitting, repeating and padding functions.
+#include <algorithm>
+#include <numeric>
+
+#include "mlx/ops.h"
+#include "ops/join.h"
+#include "ops/views.h"
+#include "types/error.h"
+
+namespace mlx::core {
+
+namespace {
+
+int ndim_of(const array& a) {
+  return static_cast<int>(a.ndim());
+}
+
+std::vector<array> make_parts(const array& a, SplitParams params, Stream s) {
+  auto op = std::make_shared<Split>(s, std::move(params));
+  std::vector<Shape> shapes = op->output_shapes({a});
+  std::vector<Dtype> dtypes(shapes.size(), a.dtype());
+  return array::make_arrays(std::move(shapes), dtypes, op, {a});
+}
+
+// Repeats the border elements: the padded index clamped to the array.
+array pad_edge(const array& a, const PadParams& widths, StreamOrDevice s) {
+  array out = a;
+  for (int i = 0; i < ndim_of(a); ++i) {
+    if (widths.low[i] || widths.high[i]) {
+      array index = clip(
+          arange(-widths.low[i], a.shape(i) + widths.high[i], s),
+          array(0),
+          array(a.shape(i) - 1),
+          s);
+      out = take(out, index, i, s);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+array concatenate(std::vector<array> arrays, int axis, StreamOrDevice s) {
+  if (arrays.empty()) {
+    invalid("concatenate", "no arrays given. Expected at least one.");
+  }
+  const Shape first = arrays[0].shape();
+  axis = checked_axis("concatenate", axis, ndim_of(arrays[0]));
+  Dtype dtype = result_type(arrays);
+  for (array& a : arrays) {
+    Shape shape = a.shape();
+    if (shape.size() == first.size()) {
+      shape[axis] = first[axis];
+    }
+    if (shape != first) {
+      invalid(
+          "concatenate",
+          "shapes differ outside of axis ",
+          axis,
+          ": ",
+          first,
+          " and ",
+          a.shape(),
+          ".");
+    }
+    a = astype(a, dtype, s);
+  }
+  if (arrays.size() == 1) {
+    return arrays[0];
+  }
+  auto op = std::make_shared<Concatenate>(to_stream(s), AxisParams{axis});
+  Shape shape = op->output_shapes(arrays)[0];
+  return array(std::move(shape), dtype, op, std::move(arrays));
+}
+
+array concatenate(std::vector<array> arrays, StreamOrDevice s) {
+  for (array& a : arrays) {
+    a = flatten(a, s);
+  }
+  return concatenate(std::move(arrays), 0, s);
+}
+
+array stack(const std::vector<array>& arrays, int axis, StreamOrDevice s) {
+  if (arrays.empty()) {
+    invalid("stack", "no arrays given. Expected at least one.");
+  }
+  std::vector<array> expanded;
+  for (const array& a : arrays) {
+    if (a.shape() != arrays[0].shape()) {
+      invalid(
+          "stack",
+          "shapes differ: ",
+          arrays[0].shape(),
+          " and ",
+          a.shape(),
+          ".");
+    }
+    expanded.push_back(expand_dims(a, axis, s));
+  }
+  int ndim = ndim_of(arrays[0]) + 1;
+  return concatenate(std::move(expanded), checked_axis("stack", axis, ndim), s);
+}
+
+array stack(const std::vector<array>& arrays, StreamOrDevice s) {
+  return stack(arrays, 0, s);
+}
+
+std::vector<array> split(
+    const array& a, const Shape& indices, int axis, StreamOrDevice s) {
+  axis = checked_axis("split", axis, ndim_of(a));
+  if (indices.empty()) {
+    return {a};
+  }
+  Shape found = indices;
+  for (ShapeElem& i : found) {
+    i = std::clamp(i < 0 ? i + a.shape(axis) : i, 0, a.shape(axis));
+  }
+  if (std::is_sorted(found.begin(), found.end())) {
+    return make_parts(a, SplitParams{found, axis}, to_stream(s));
+  }
+  // NumPy allows indices in any order; parts that run backwards are empty.
+  std::vector<array> parts;
+  for (size_t i = 0; i <= found.size(); ++i) {
+    Shape start(a.ndim(), 0);
+    Shape stop = a.shape();
+    start[axis] = i ? found[i - 1] : 0;
+    stop[axis] = i < found.size() ? found[i] : a.shape(axis);
+    parts.push_back(slice(a, start, stop, s));
+  }
+  return parts;
+}
+
+std::vector<array> split(
+    const array& a, const Shape& indices, StreamOrDevice s) {
+  return split(a, indices, 0, s);
+}
+
+std::vector<array> split(
+    const array& a, int num_splits, int axis, StreamOrDevice s) {
+  axis = checked_axis("split", axis, ndim_of(a));
+  if (num_splits <= 0 || a.shape(axis) % num_splits != 0) {
+    invalid(
+        "split",
+        "axis ",
+        axis,
+        " of length ",
+        a.shape(axis),
+        " cannot be split into ",
+        num_splits,
+        " equal parts.");
+  }
+  Shape indices;
+  for (int i = 1; i < num_splits; ++i) {
+    indices.push_back(i * (a.shape(axis) / num_splits));
+  }
+  return split(a, indices, axis, s);
+}
+
+std::vector<array> split(const array& a, int num_splits, StreamOrDevice s) {
+  return split(a, num_splits, 0, s);
+}
+
+std::vector<array> unstack(const array& a, int axis, StreamOrDevice s) {
+  axis = checked_axis("unstack", axis, ndim_of(a));
+  if (a.shape(axis) == 0) {
+    return {};
+  }
+  std::vector<array> parts = split(a, a.shape(axis), axis, s);
+  for (array& part : parts) {
+    part = squeeze(part, axis, s);
+  }
+  return parts;
+}
+
+std::vector<array> unstack(const array& a, StreamOrDevice s) {
+  return unstack(a, 0, s);
+}
+
+array repeat(const array& arr, int repeats, int axis, StreamOrDevice s) {
+  axis = checked_axis("repeat", axis, ndim_of(arr));
+  if (repeats < 0) {
+    invalid("repeat", "negative count: ", repeats, ".");
+  }
+  Shape wide = arr.shape();
+  wide.insert(wide.begin() + axis + 1, repeats);
+  Shape merged = arr.shape();
+  merged[axis] = safe_cast(int64_t{merged[axis]} * repeats, "repeat");
+  array out = broadcast_to(expand_dims(arr, axis + 1, s), wide, s);
+  return reshape(out, merged, s);
+}
+
+array repeat(const array& arr, int repeats, StreamOrDevice s) {
+  return repeat(flatten(arr, s), repeats, 0, s);
+}
+
+array tile(const array& arr, std::vector<int> reps, StreamOrDevice s) {
+  Shape shape = arr.shape();
+  if (reps.size() < shape.size()) {
+    reps.insert(reps.begin(), shape.size() - reps.size(), 1);
+  }
+  shape.insert(shape.begin(), reps.size() - shape.size(), 1);
+  Shape narrow, wide, merged;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (reps[i] < 0) {
+      invalid("tile", "negative count: ", reps, ".");
+    }
+    narrow.push_back(1);
+    narrow.push_back(shape[i]);
+    wide.push_back(reps[i]);
+    wide.push_back(shape[i]);
+    merged.push_back(safe_cast(int64_t{reps[i]} * shape[i], "tile"));
+  }
+  return reshape(broadcast_to(reshape(arr, narrow, s), wide, s), merged, s);
+}
+
+array pad(
+    const array& a,
+    const std::vector<int>& axes,
+    const Shape& low_pad_size,
+    const Shape& high_pad_size,
+    const array& pad_value,
+    const std::string& mode,
+    StreamOrDevice s) {
+  if (axes.size() != low_pad_size.size() ||
+      axes.size() != high_pad_size.size()) {
+    invalid(
+        "pad",
+        "axes, low and high sizes differ in length: ",
+        axes,
+        ", ",
+        low_pad_size,
+        ", ",
+        high_pad_size,
+        ".");
+  }
+  PadParams widths{Shape(a.ndim(), 0), Shape(a.ndim(), 0)};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (low_pad_size[i] < 0 || high_pad_size[i] < 0) {
+      invalid(
+          "pad", "negative width: ", low_pad_size, " and ", high_pad_size, ".");
+    }
+    int axis = checked_axis("pad", axes[i], ndim_of(a));
+    widths.low[axis] = low_pad_size[i];
+    widths.high[axis] = high_pad_size[i];
+  }
+  if (mode == "edge") {
+    return pad_edge(a, widths, s);
+  }
+  if (mode != "constant") {
+    invalid("pad", "unknown mode: ", mode, ". Expected constant or edge.");
+  }
+  if (pad_value.size() != 1) {
+    invalid("pad", "the value is not a single one: ", pad_value.shape(), ".");
+  }
+  array value = reshape(astype(pad_value, a.dtype(), s), {}, s);
+  auto op = std::make_shared<Pad>(to_stream(s), widths);
+  Shape shape = op->output_shapes({a, value})[0];
+  return shape == a.shape() ? a : array(shape, a.dtype(), op, {a, value});
+}
+
+array pad(
+    const array& a,
+    const std::vector<std::pair<int, int>>& pad_width,
+    const array& pad_value,
+    const std::string& mode,
+    StreamOrDevice s) {
+  if (pad_width.size() != a.ndim()) {
+    invalid(
+        "pad",
+        pad_width.size(),
+        " widths given for an array of ",
+        a.ndim(),
+        " dimensions. Expected one pair for each.");
+  }
+  std::vector<int> axes(a.ndim());
+  std::iota(axes.begin(), axes.end(), 0);
+  Shape low, high;
+  for (auto [l, h] : pad_width) {
+    low.push_back(l);
+    high.push_back(h);
+  }
+  return pad(a, axes, low, high, pad_value, mode, s);
+}
+
+array pad(
+    const array& a,
+    const std::pair<int, int>& pad_width,
+    const array& pad_value,
+    const std::string& mode,
+    StreamOrDevice s) {
+  return pad(
+      a,
+      std::vector<std::pair<int, int>>(a.ndim(), pad_width),
+      pad_value,
+      mode,
+      s);
+}
+
+array pad(
+    const array& a,
+    int pad_width,
+    const array& pad_value,
+    const std::string& mode,
+    StreamOrDevice s) {
+  return pad(a, std::make_pair(pad_width, pad_width), pad_value, mode, s);
+}
+
+// ---- roll
+
+array roll(
+    const array& a,
+    const Shape& shift,
+    const std::vector<int>& axes,
+    StreamOrDevice s) {
+  if (shift.size() != axes.size() && shift.size() != 1) {
+    invalid(
+        "roll",
+        shift.size(),
+        " shifts for ",
+        axes.size(),
+        " axes. Expected one, or one for each axis.");
+  }
+  array out = a;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int axis = checked_axis("roll", axes[i], ndim_of(a));
+    int n = a.shape(axis);
+    int by = n ? (shift[shift.size() == 1 ? 0 : i] % n + n) % n : 0;
+    if (by != 0) {
+      std::vector<array> parts = split(out, Shape{n - by}, axis, s);
+      out = concatenate({parts[1], parts[0]}, axis, s);
+    }
+  }
+  return out;
+}
+
+array roll(const array& a, int shift, StreamOrDevice s) {
+  return reshape(
+      roll(flatten(a, s), Shape{shift}, std::vector<int>{0}, s), a.shape(), s);
+}
+
+array roll(const array& a, const Shape& shift, StreamOrDevice s) {
+  int total = std::accumulate(shift.begin(), shift.end(), 0);
+  return roll(a, total, s);
+}
+
+array roll(const array& a, int shift, int axis, StreamOrDevice s) {
+  return roll(a, Shape{shift}, std::vector<int>{axis}, s);
+}
+
+array roll(
+    const array& a, int shift, const std::vector<int>& axes, StreamOrDevice s) {
+  return roll(a, Shape{shift}, axes, s);
+}
+
+array roll(const array& a, const Shape& shift, int axis, StreamOrDevice s) {
+  int total = std::accumulate(shift.begin(), shift.end(), 0);
+  return roll(a, total, axis, s);
+}
+
+// ---- small conveniences
+
+std::vector<array> meshgrid(
+    const std::vector<array>& arrays,
+    bool sparse,
+    const std::string& indexing,
+    StreamOrDevice s) {
+  if (indexing != "xy" && indexing != "ij") {
+    invalid("meshgrid", "unknown indexing: ", indexing, ". Expected xy or ij.");
+  }
+  std::vector<array> outputs;
+  int ndim = static_cast<int>(arrays.size());
+  for (int i = 0; i < ndim; ++i) {
+    Shape shape(ndim, 1);
+    int axis = indexing == "xy" && i < 2 && ndim > 1 ? 1 - i : i;
+    shape[axis] = safe_cast(arrays[i].size(), "meshgrid");
+    outputs.push_back(reshape(arrays[i], shape, s));
+  }
+  return sparse ? outputs : broadcast_arrays(outputs, s);
+}
+
+array atleast_1d(const array& a, StreamOrDevice s) {
+  return a.ndim() == 0 ? reshape(a, {1}, s) : a;
+}
+
+array atleast_2d(const array& a, StreamOrDevice s) {
+  return a.ndim() >= 2 ? a : expand_dims(atleast_1d(a, s), 0, s);
+}
+
+array atleast_3d(const array& a, StreamOrDevice s) {
+  return a.ndim() >= 3 ? a : expand_dims(atleast_2d(a, s), 2, s);
+}
+
+#define MLX_FOR_EACH_ARRAY(function)                                           \
+  std::vector<array> function(const std::vector<array>& a, StreamOrDevice s) { \
+    std::vector<array> out;                                                    \
+    for (const array& x : a) {                                                 \
+      out.push_back(function(x, s));                                           \
+    }                                                                          \
+    return out;                                                                \
+  }
+MLX_FOR_EACH_ARRAY(atleast_1d)
+MLX_FOR_EACH_ARRAY(atleast_2d)
+MLX_FOR_EACH_ARRAY(atleast_3d)
+#undef MLX_FOR_EACH_ARRAY
+
+array number_of_elements(
+    const array& a,
+    std::vector<int> axes,
+    bool inverted,
+    Dtype dtype,
+    StreamOrDevice s) {
+  for (int& axis : axes) {
+    axis = checked_axis("number_of_elements", axis, ndim_of(a));
+  }
+  return make_node<NumberOfElements>(
+      Shape{},
+      dtype,
+      {a},
+      to_stream(s),
+      NumberOfElementsParams{std::move(axes), inverted, dtype});
+}
+
+std::vector<array> depends(
+    const std::vector<array>& inputs, const std::vector<array>& dependencies) {
+  if (inputs.empty()) {
+    return {};
+  }
+  std::vector<array> all = inputs;
+  all.insert(all.end(), dependencies.begin(), dependencies.end());
+  Stream s = inputs[0].has_primitive() ? inputs[0].primitive().stream()
+                                       : to_stream({});
+  auto op = std::make_shared<Depends>(
+      s, DependsParams{static_cast<int>(inputs.size())});
+  std::vector<Dtype> dtypes;
+  for (const array& in : inputs) {
+    dtypes.push_back(in.dtype());
+  }
+  return array::make_arrays(op->output_shapes(inputs), dtypes, op, all);
+}
+
+}  // namespace mlx::core
