@@ -5,13 +5,15 @@
 #include <cstdlib>
 #include <thread>
 
+#include "graph/stream_scope.h"
 #include "types/error.h"
 
 namespace mlx::core {
 
 Stream to_stream(StreamOrDevice s) {
   if (std::holds_alternative<std::monostate>(s)) {
-    return default_stream(default_device());
+    const Stream* scoped = detail::StreamScope::current();
+    return scoped ? *scoped : default_stream(default_device());
   }
   return to_stream(s, default_device());
 }
