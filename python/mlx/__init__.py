@@ -1,0 +1,1 @@
+"""Lynx: the MLX array framework for Linux. See `mlx.core` and `mlx.nn`."""
