@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cpu/cpu_count.h"
+#include "backend/cpu/host.h"
 
 namespace mlx::core::cpu {
 namespace {
@@ -178,7 +178,7 @@ void Pool::run(size_t n, size_t grain, void* context, detail::ChunkFn fn) {
   // helper that is about to sleep, or the helper is seen here.
   state_.store(uint32_t(helpers) << open_shift, std::memory_order_seq_cst);
   // A few are woken here and wake the others as they join.
-  wake_helpers(std::min<int>(helpers, 4));
+  wake_helpers(static_cast<int>(std::min<size_t>(helpers, 4)));
 
   inside_loop = true;
   work();

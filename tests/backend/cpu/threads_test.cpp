@@ -1,17 +1,14 @@
 // The thread pool: coverage of the range, exceptions, nesting, several callers,
-// changing sizes, forked children, and how the number of CPUs is found.
+// changing sizes and forked children.
 #include "backend/cpu/threads.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -19,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "backend/cpu/cpu_count.h"
+#include "backend/cpu/host.h"
 
 namespace mlx::core::cpu {
 namespace {
@@ -317,70 +314,6 @@ TEST_F(ThreadsTest, EnvironmentSetsTheSize) {
     EXPECT_EQ(num_threads(), available_cpus()) << odd;
   }
   unsetenv("MLX_CPU_THREADS");
-}
-
-TEST(CpuCountTest, FollowsTheAffinityMask) {
-  cpu_set_t before;
-  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-  EXPECT_EQ(detail::affinity_cpus(), CPU_COUNT(&before));
-  int first = 0;
-  while (!CPU_ISSET(first, &before)) {
-    ++first;
-  }
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(first, &one);
-  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-  EXPECT_EQ(detail::affinity_cpus(), 1);
-  EXPECT_EQ(available_cpus(), 1);
-  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
-}
-
-class QuotaTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/quota_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
-  void put(const std::string& path, const std::string& text) {
-    auto file = std::filesystem::path(root_ + "/" + path);
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
-
-  std::string root_;
-};
-
-TEST_F(QuotaTest, NoneWithoutFiles) {
-  EXPECT_EQ(detail::quota_cpus("0::/\n", root_), 0);
-  EXPECT_EQ(detail::quota_cpus("", root_), 0);
-  EXPECT_EQ(detail::quota_cpus("nonsense\n", root_), 0);
-}
-
-TEST_F(QuotaTest, VersionTwoTakesTheTightestAncestor) {
-  put("a/b/cpu.max", "max 100000\n");
-  EXPECT_EQ(detail::quota_cpus("0::/a/b\n", root_), 0);
-  put("a/cpu.max", "250000 100000\n");
-  EXPECT_EQ(detail::quota_cpus("0::/a/b\n", root_), 3);
-  put("a/b/cpu.max", "800000 100000\n");
-  EXPECT_EQ(detail::quota_cpus("0::/a/b\n", root_), 3);
-  put("cpu.max", "10000 100000\n");
-  EXPECT_EQ(detail::quota_cpus("0::/a/b\n", root_), 1);
-  EXPECT_EQ(detail::quota_cpus("0::/elsewhere\n", root_), 1);
-}
-
-TEST_F(QuotaTest, VersionOneReadsQuotaAndPeriod) {
-  const std::string membership = "3:cpuset:/x\n2:cpu,cpuacct:/job\n0::/\n";
-  put("cpuset/x/cpu.cfs_quota_us", "100000");
-  put("cpuset/x/cpu.cfs_period_us", "100000");
-  put("cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
-  put("cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(detail::quota_cpus(membership, root_), 0);
-  put("cpu,cpuacct/job/cpu.cfs_quota_us", "200000\n");
-  EXPECT_EQ(detail::quota_cpus(membership, root_), 2);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// A lock for critical sections of a few nanoseconds: one atomic exchange to
+// take it, a plain store to leave it. Waiters read, so that the line stays
+// shared, and yield, for the case that the holder was put off its core.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+
+namespace mlx::core::cpu {
+
+class SpinLock {
+ public:
+  void lock() {
+    while (taken_.exchange(true, std::memory_order_acquire)) {
+      for (int spins = 0; taken_.load(std::memory_order_relaxed); ++spins) {
+        if (spins < 64) {
+          pause();
+        } else {
+          sched_yield();
+        }
+      }
+    }
+  }
+
+  void unlock() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  std::atomic<bool> taken_{false};
+};
+
+}  // namespace mlx::core::cpu
