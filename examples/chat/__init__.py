@@ -1,0 +1,1 @@
+"""A conversation with a language model of the llama family, from a GGUF file."""

