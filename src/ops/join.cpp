@@ -4,61 +4,11 @@
 #include <algorithm>
 
 #include "mlx/ops.h"
+#include "ops/rules.h"
 #include "ops/views.h"
 #include "types/error.h"
 
 namespace mlx::core {
-
-namespace {
-
-using Batched = std::pair<std::vector<array>, std::vector<int>>;
-
-ShapeElem batch_size(
-    const std::vector<array>& inputs, const std::vector<int>& axes) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (axes[i] >= 0) {
-      return inputs[i].shape(axes[i]);
-    }
-  }
-  return 1;
-}
-
-Shape with_batch(Shape shape, ShapeElem batch) {
-  shape.insert(shape.begin(), batch);
-  return shape;
-}
-
-// All inputs with the batch in front, repeated where they had none.
-std::vector<array> all_batched(
-    const std::vector<array>& inputs, const std::vector<int>& axes, Stream s) {
-  ShapeElem batch = batch_size(inputs, axes);
-  std::vector<array> out;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    out.push_back(
-        axes[i] >= 0
-            ? batch_to_front(inputs[i], axes[i], s)
-            : broadcast_to(inputs[i], with_batch(inputs[i].shape(), batch), s));
-  }
-  return out;
-}
-
-// The tangents in the places of `argnums`, zeros elsewhere.
-std::vector<array> filled_tangents(
-    const std::vector<array>& primals,
-    const std::vector<array>& tangents,
-    const std::vector<int>& argnums,
-    Stream s) {
-  std::vector<array> all;
-  for (size_t i = 0; i < primals.size(); ++i) {
-    auto it = std::find(argnums.begin(), argnums.end(), static_cast<int>(i));
-    all.push_back(
-        it == argnums.end() ? zeros_like(primals[i], s)
-                            : tangents[it - argnums.begin()]);
-  }
-  return all;
-}
-
-}  // namespace
 
 // ---- Concatenate
 

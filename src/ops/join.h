@@ -1,24 +1,10 @@
 // Operations that put arrays together or take them apart, and constants.
 #pragma once
 
+#include "ops/rules.h"
 #include "ops/structured.h"
 
 namespace mlx::core {
-
-#define MLX_ALL_RULES()                                               \
-  std::vector<array> jvp(                                             \
-      const std::vector<array>& primals,                              \
-      const std::vector<array>& tangents,                             \
-      const std::vector<int>& argnums) override;                      \
-  std::vector<array> vjp(                                             \
-      const std::vector<array>& primals,                              \
-      const std::vector<array>& cotangents,                           \
-      const std::vector<int>& argnums,                                \
-      const std::vector<array>& outputs) override;                    \
-  std::pair<std::vector<array>, std::vector<int>> vmap(               \
-      const std::vector<array>& inputs, const std::vector<int>& axes) \
-      override;                                                       \
-  std::vector<Shape> output_shapes(const std::vector<array>& inputs) override;
 
 struct AxisParams {
   int axis;

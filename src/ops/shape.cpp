@@ -365,37 +365,15 @@ std::vector<array> broadcast_arrays(
 
 array slice(
     const array& a, Shape start, Shape stop, Shape strides, StreamOrDevice s) {
-  if (start.size() != a.ndim() || stop.size() != a.ndim() ||
-      strides.size() != a.ndim()) {
-    invalid(
-        "slice",
-        "start, stop and strides have ",
-        start.size(),
-        ", ",
-        stop.size(),
-        " and ",
-        strides.size(),
-        " entries for an array of ",
-        a.ndim(),
-        " dimensions.");
-  }
-  bool whole = true;
-  for (int i = 0; i < ndim_of(a); ++i) {
-    int n = a.shape(i);
-    if (strides[i] == 0) {
-      invalid("slice", "a stride is 0: ", strides, ".");
-    }
-    // NumPy's rule: wrap, then clip to the part that the stride can reach.
-    int low = strides[i] > 0 ? 0 : -1;
-    int high = strides[i] > 0 ? n : n - 1;
-    start[i] = std::clamp(start[i] < 0 ? start[i] + n : start[i], low, high);
-    stop[i] = std::clamp(stop[i] < 0 ? stop[i] + n : stop[i], low, high);
-    whole = whole && start[i] == 0 && stop[i] == n && strides[i] == 1;
-  }
-  if (whole) {
+  SliceParams params = normalized_slice(
+      "slice",
+      a.shape(),
+      std::move(start),
+      std::move(stop),
+      std::move(strides));
+  if (is_whole(params, a.shape())) {
     return a;
   }
-  SliceParams params{std::move(start), std::move(stop), std::move(strides)};
   Shape shape = slice_shape(params);
   return view_node<Slice>(a, std::move(params), std::move(shape), to_stream(s));
 }

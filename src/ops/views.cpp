@@ -4,27 +4,53 @@
 #include <algorithm>
 
 #include "mlx/ops.h"
+#include "ops/rules.h"
 #include "types/error.h"
 
 namespace mlx::core {
 
-namespace {
-
-using Batched = std::pair<std::vector<array>, std::vector<int>>;
-
-Shape with_batch(Shape shape, ShapeElem batch) {
-  shape.insert(shape.begin(), batch);
-  return shape;
-}
-
-std::vector<int> shifted(std::vector<int> axes) {
-  for (int& a : axes) {
-    ++a;
+SliceParams normalized_slice(
+    const char* op,
+    const Shape& shape,
+    Shape start,
+    Shape stop,
+    Shape strides) {
+  size_t ndim = shape.size();
+  if (start.size() != ndim || stop.size() != ndim || strides.size() != ndim) {
+    invalid(
+        op,
+        "start, stop and strides have ",
+        start.size(),
+        ", ",
+        stop.size(),
+        " and ",
+        strides.size(),
+        " entries for an array of ",
+        ndim,
+        " dimensions. Expected one entry an axis.");
   }
-  return axes;
+  for (size_t i = 0; i < ndim; ++i) {
+    if (strides[i] == 0) {
+      invalid(op, "a stride is 0: ", strides, ". Expected others.");
+    }
+    int n = shape[i];
+    int low = strides[i] > 0 ? 0 : -1;
+    int high = strides[i] > 0 ? n : n - 1;
+    start[i] = std::clamp(start[i] < 0 ? start[i] + n : start[i], low, high);
+    stop[i] = std::clamp(stop[i] < 0 ? stop[i] + n : stop[i], low, high);
+  }
+  return {std::move(start), std::move(stop), std::move(strides)};
 }
 
-}  // namespace
+bool is_whole(const SliceParams& slice, const Shape& shape) {
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (slice.start[i] != 0 || slice.stop[i] != shape[i] ||
+        slice.strides[i] != 1) {
+      return false;
+    }
+  }
+  return true;
+}
 
 Shape slice_shape(const SliceParams& slice) {
   Shape shape(slice.start.size(), 0);

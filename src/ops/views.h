@@ -218,6 +218,14 @@ class StopGradient final : public LinearUnary<StopGradient> {
   MLX_VIEW_RULES()
 };
 
+/// Bounds as the user gives them for an array of `shape`, by NumPy's rule:
+/// negative ones wrap, then all are clipped to what the stride can reach.
+SliceParams normalized_slice(
+    const char* op, const Shape& shape, Shape start, Shape stop, Shape strides);
+
+/// Whether a normalised slice is the whole array, in order.
+bool is_whole(const SliceParams& slice, const Shape& shape);
+
 /// The number of entries of each axis of a normalised slice.
 Shape slice_shape(const SliceParams& slice);
 
