@@ -7,7 +7,8 @@ limits (read, copy, multiply-add) are measured in the same turns. Results are
 checked against float64. Prints a table and writes JSON.
 
 usage: run.py [--peer NAME=PYTHON ...] [--cases PATTERN ...] [--repetitions N]
-              [--seconds S] [--threads N] [--json FILE] [--list]
+              [--seconds S] [--threads N] [--python PYTHON] [--patience S]
+              [--json FILE] [--list]
   --peer   numpy, torch, jax, mlx, llama or NAME-suffix, run by the
            interpreter of its own environment; numpy is there by default
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -31,7 +33,8 @@ from cases import CASES, Case
 
 HERE = Path(__file__).resolve().parent
 OURS = "lynx"
-MODULES = {OURS: "mlx.core", "mlx": "mlx.core", "torch": "torch", "jax": "jax"}
+BUDGET = 8.0  # seconds of a case after which a slow one is not asked again
+IMPORTED = (OURS, "mlx")  # whose import is timed
 
 
 class Participant(Protocol):
@@ -42,42 +45,66 @@ class Participant(Protocol):
     def sample(self, case: Case, seconds: float) -> float: ...
 
 
-class Process:
-    """A framework in a process of its own, spoken to by worker.py's lines."""
+class SlowError(RuntimeError):
+    """No answer in the time that a participant is given."""
 
-    def __init__(self, name: str, python: str, threads: int) -> None:
-        self.name, self.python = name, python
+
+class Process:
+    """A framework in a process of its own, spoken to by worker.py's lines.
+
+    One that does not answer in `patience` seconds is ended, sits out the case
+    and starts anew with the next.
+    """
+
+    def __init__(self, name: str, python: str, threads: int, patience: float) -> None:
+        self.name, self.python, self.patience = name, python, patience
         counts = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
-        environment = os.environ | {f"{c}_NUM_THREADS": str(threads) for c in counts}
-        self._process = subprocess.Popen(
-            [python, str(HERE / "worker.py"), name],
+        self._environment = os.environ | {
+            f"{c}_NUM_THREADS": str(threads) for c in counts
+        }
+        self._process = self._start()
+        self.version: str = self.ask(60, do="version").get("version", "")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [self.python, str(HERE / "worker.py"), self.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
+            bufsize=0,
+            env=self._environment,
             cwd=HERE,
         )
-        self.version: str = self.ask(do="version").get("version", "")
-        self.errors: dict[str, float | None] = {}
 
-    def ask(self, **request: Any) -> dict[str, Any]:
+    def ask(self, patience: float, **request: Any) -> dict[str, Any]:
+        if self._process.poll() is not None:
+            self._process = self._start()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
-        try:
-            stdin.write(json.dumps(request) + "\n")
-            stdin.flush()
-            line = stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        return json.loads(line) if line else {"failed": "its process has ended"}
+        stdin.write(json.dumps(request).encode() + b"\n")
+        end, line = time.monotonic() + patience, b""
+        while not line.endswith(b"\n"):
+            left = max(0.0, end - time.monotonic())
+            if not select.select([stdout], [], [], left)[0]:
+                self._process.kill()
+                self.close()
+                raise SlowError(f"no answer in {patience:g} s")
+            part = stdout.read(65536)
+            if not part:
+                self.close()
+                return {"failed": "its process has ended"}
+            line += part
+        return json.loads(line)
 
     def prepare(self, case: Case) -> str | None:
         if case.function == "import":
-            return None if self.name in MODULES else "not offered"
-        answer = self.ask(do="prepare", case=case.name)
+            return None if self.name.split("-")[0] in IMPORTED else "not offered"
+        try:
+            answer = self.ask(self.patience, do="prepare", case=case.name)
+        except SlowError as problem:
+            return str(problem)
         if "failed" in answer:
             return answer["failed"]
-        error = self.errors[case.name] = answer["error"]
+        error = answer["error"]
         if error is not None and not error <= case.tolerance:
             return f"wrong result: error {error:.1e}, allowed {case.tolerance:.1e}"
         return None
@@ -85,7 +112,7 @@ class Process:
     def sample(self, case: Case, seconds: float) -> float:
         if case.function == "import":
             return self.import_seconds()
-        answer = self.ask(do="time", seconds=seconds)
+        answer = self.ask(self.patience, do="time", seconds=seconds)
         if "failed" in answer:
             raise RuntimeError(answer["failed"])
         return answer["seconds"]
@@ -93,16 +120,18 @@ class Process:
     def import_seconds(self) -> float:
         """How much longer Python takes with the module than without."""
         taken: list[float] = []
-        for program in ("pass", f"import {MODULES[self.name]}"):
+        for program in ("pass", "import mlx.core"):
             start = time.perf_counter()
             subprocess.run([self.python, "-c", program], check=True, cwd=HERE)
             taken.append(time.perf_counter() - start)
         return taken[1] - taken[0]
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.close()
         self._process.wait()
+        stdout.close()
 
 
 class Machine:
@@ -146,6 +175,8 @@ class Machine:
 
 def summary(samples: Sequence[float]) -> dict[str, Any]:
     """Median, and the range of the middle half as a share of it."""
+    if len(samples) == 1:
+        return {"seconds": samples[0], "spread": 0.0, "samples": samples}
     low, median, high = statistics.quantiles(samples, n=4)
     return {"seconds": median, "spread": (high - low) / median, "samples": samples}
 
@@ -165,14 +196,20 @@ def run_case(
             samples[name] = []
     for _ in range(repetitions):
         for name in list(samples):
+            if len(samples[name]) > 1 and spent(case, samples[name]) > BUDGET:
+                continue
             try:
                 samples[name].append(participants[name].sample(case, seconds))
-            except RuntimeError as problem:
+            except RuntimeError as problem:  # SlowError is one
                 absent[name] = str(problem)
                 del samples[name]
     result: dict[str, Any] = {"absent": absent}
     result["results"] = {name: summary(taken) for name, taken in samples.items()}
     return result | derived(case, result["results"])
+
+
+def spent(case: Case, samples: Sequence[float]) -> float:
+    return sum(samples) * case.calls
 
 
 def derived(case: Case, results: dict[str, Any]) -> dict[str, Any]:
@@ -264,6 +301,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.05, help="of a sample")
     parser.add_argument("--threads", type=int, default=threads)
+    parser.add_argument("--patience", type=float, default=15, help="with a peer")
     parser.add_argument("--python", default=sys.executable, help="that has Lynx")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--list", action="store_true")
@@ -278,7 +316,10 @@ def main() -> int:
         return 0 if chosen else 1
     pythons = {OURS: options.python, "numpy": options.python}
     pythons |= dict(peer.split("=", 1) for peer in options.peer)
-    processes = {n: Process(n, p, options.threads) for n, p in pythons.items()}
+    processes = {
+        name: Process(name, python, options.threads, options.patience)
+        for name, python in pythons.items()
+    }
     machine = Machine(options.threads)
     participants: dict[str, Participant] = {**processes, "machine": machine}
     versions = {name: one.version for name, one in processes.items()}

@@ -20,6 +20,7 @@ FOLDERS = [
     "include", "src", "python", "tests", "benchmarks", "examples", "tools"
 ]  # fmt: skip
 CPP = {".h", ".cpp", ".cu", ".cuh"}
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 QUIET = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
 )
@@ -32,7 +33,7 @@ def blank(match: re.Match[str]) -> str:
 
 
 def cpp_functions(text: str) -> Iterator[Span]:
-    text = QUIET.sub(blank, text)
+    text = DIRECTIVE.sub(blank, QUIET.sub(blank, text))
     stack: list[tuple[str, str, int]] = []  # kind, head, position
     head_start = 0
     for mark in re.finditer(r"[{};]", text):
