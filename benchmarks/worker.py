@@ -21,6 +21,7 @@ import time
 from typing import Any
 
 import numpy as np
+
 from cases import CASES, Case
 from frameworks import load
 
