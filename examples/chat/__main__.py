@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-from tqdm import tqdm
-
 from mlx.utils import tree_flatten
+from tqdm import tqdm
 
 from .generate import Sampler, Statistics, generate, make_sampler
 from .model import Llama

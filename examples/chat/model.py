@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
-
 import mlx.nn as nn
 
 Tensors = dict[str, mx.array]
