@@ -6,11 +6,6 @@
 
 namespace mlx::core {
 
-struct AxisParams {
-  int axis;
-  bool operator==(const AxisParams&) const = default;
-};
-
 class Concatenate final : public Structured<Concatenate, AxisParams> {
  public:
   using Structured::Structured;

@@ -16,6 +16,11 @@ struct NoParams {
   bool operator==(const NoParams&) const = default;
 };
 
+struct AxisParams {
+  int axis;
+  bool operator==(const AxisParams&) const = default;
+};
+
 /// A primitive whose class has `static constexpr const char* kName` and whose
 /// behaviour is fixed by `Params` (comparable, exportable data).
 template <typename Op, typename Params = NoParams>
