@@ -48,10 +48,11 @@ def value_and_grad(
     @wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         parameters = model.trainable_parameters()
+        originals = _by_path(parameters)
         try:
             return run_with_gradient(parameters, *args, **kwargs)
         finally:
-            _put_back(model, traced, _by_path(parameters))
+            _put_back(model, traced, originals)
             traced.clear()
 
     return wrapped
@@ -62,7 +63,7 @@ def _by_path(tree: dict[str, Any]) -> dict[str, mx.array]:
 
 
 def _put_back(
-    model: Module, traced: dict[str, mx.array], parameters: dict[str, mx.array]
+    model: Module, traced: dict[str, mx.array], originals: dict[str, mx.array]
 ) -> None:
     """Take traced arrays out of the model again.
 
@@ -70,7 +71,7 @@ def _put_back(
     """
     now = _by_path(model.parameters())
     old = {
-        path: parameters[path]
+        path: originals[path]
         for path, array in traced.items()
         if now.get(path) is array
     }
