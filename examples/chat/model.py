@@ -134,13 +134,30 @@ def as_linear(part: Tensors) -> nn.Module:
     return nn.QuantizedLinear(width, rows, bias=False, **layout(part)).update(part)
 
 
+class Table(nn.QuantizedEmbedding):
+    """Rows are worked out in float32: float16, as the scales are stored in, has
+    too few digits for code * scale."""
+
+    def __call__(self, ids: mx.array) -> mx.array:
+        codes, scales, biases = (
+            self[kind][ids] for kind in ("weight", "scales", "biases")
+        )
+        return mx.dequantize(
+            codes,
+            scales.astype(mx.float32),
+            biases.astype(mx.float32),
+            group_size=self.group_size,
+            bits=self.bits,
+        )
+
+
 def embedding(tensors: Tensors, name: str) -> nn.Module:
     part = take(tensors, name)
     rows, columns = part["weight"].shape
     if "scales" not in part:
         return nn.Embedding(rows, columns).update(part)
     width = 32 * part["scales"].shape[1]
-    return nn.QuantizedEmbedding(rows, width, **layout(part)).update(part)
+    return Table(rows, width, **layout(part)).update(part)
 
 
 def norm(tensors: Tensors, name: str, eps: float) -> nn.Module:
