@@ -58,7 +58,7 @@ PY
 # installs the package; prints a line at every tenth of the way.
 build_and_install() {
   local options=() log=build/install.log option
-  for option in "$@"; do options+=(-C "cmake.define.$option"); done
+  for option in "$@"; do options+=(--config-settings "cmake.define.$option"); done
   mkdir -p build
   say "building (log in $log)"
   if ! .venv/bin/pip install -v --no-build-isolation --no-deps \
