@@ -356,9 +356,11 @@ def tree_merge(
         ]
         return _like(left, merged)
     if merge_fn is None:
+        # Narrowing left unknown item types; only the class matters here.
+        one = type(tree_a).__name__  # pyright: ignore[reportUnknownArgumentType]
+        other = type(tree_b).__name__
         raise ValueError(
-            "[tree_merge] both trees have a value at one place: "
-            f"{type(tree_a).__name__} and {type(tree_b).__name__}. "
+            f"[tree_merge] both trees have a value at one place: {one} and {other}. "
             "Give merge_fn to choose between them."
         )
     return merge_fn(tree_a, tree_b)

@@ -47,8 +47,10 @@ class Replace:
             for i, new in enumerate(cast("list[Any]", source)):
                 self._one(cast("list[Any]", target), i, new, path)
         else:
+            # Narrowing left unknown item types; only the class matters here.
+            given = type(source).__name__  # pyright: ignore[reportUnknownArgumentType]
             self._refuse(
-                f"wrong type at {path or 'the root'}: {type(source).__name__} for "
+                f"wrong type at {path or 'the root'}: {given} for "
                 f"{type(target).__name__}. It must be like the tree it updates."
             )
 
