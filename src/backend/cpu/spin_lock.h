@@ -7,6 +7,8 @@
 
 #include <atomic>
 
+#include "backend/cpu/thread_tools.h"
+
 namespace mlx::core::cpu {
 
 class SpinLock {
@@ -26,14 +28,6 @@ class SpinLock {
   void unlock() { taken_.store(false, std::memory_order_release); }
 
  private:
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-
   std::atomic<bool> taken_{false};
 };
 

@@ -6,16 +6,11 @@
 // Waiting is a bounded spin (a hand-off then costs about 1 us), then a futex.
 #include "backend/cpu/threads.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <cstdlib>
@@ -28,19 +23,12 @@
 #include <vector>
 
 #include "backend/cpu/host.h"
+#include "backend/cpu/thread_tools.h"
 
 namespace mlx::core::cpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int max_threads = 4096;
-// About what it takes to wake a sleeping thread (20 to 40 us): a longer spin
-// costs more than the sleep it avoids.
-constexpr auto spin_time = std::chrono::microseconds(30);
-// After this the spin also yields: with more runnable threads than cores the
-// one that is waited for may need this very core.
-constexpr auto spin_before_yield = std::chrono::microseconds(4);
 
 // The state word.
 constexpr uint32_t active_mask = 0x7fff;  // helpers inside the loop
@@ -54,60 +42,6 @@ constexpr uint32_t helper_queue = 1;
 constexpr uint32_t caller_queue = 2;
 
 thread_local bool inside_loop = false;
-
-inline void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint32_t who) {
-  syscall(
-      SYS_futex,
-      reinterpret_cast<uint32_t*>(&word),
-      FUTEX_WAIT_BITSET_PRIVATE,
-      expected,
-      nullptr,
-      nullptr,
-      who);
-}
-
-void futex_wake(std::atomic<uint32_t>& word, int count, uint32_t who) {
-  syscall(
-      SYS_futex,
-      reinterpret_cast<uint32_t*>(&word),
-      FUTEX_WAKE_BITSET_PRIVATE,
-      count,
-      nullptr,
-      nullptr,
-      who);
-}
-
-// Spins until done() or the budget is spent; says whether it is done.
-template <typename Done>
-bool spin(Done done) {
-  if (done()) {
-    return true;
-  }
-  auto start = Clock::now();
-  while (true) {
-    for (int i = 0; i < 16; ++i) {
-      pause();
-      if (done()) {
-        return true;
-      }
-    }
-    auto spent = Clock::now() - start;
-    if (spent > spin_time) {
-      return false;
-    }
-    if (spent > spin_before_yield) {
-      sched_yield();
-    }
-  }
-}
 
 class Pool {
  public:
@@ -140,22 +74,14 @@ class Pool {
 };
 
 Pool::Pool(int threads) {
-  // Signals are for the program's own threads.
-  helpers_.reserve(threads - 1);  // no throw between two threads
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     for (int i = 1; i < threads; ++i) {
-      helpers_.emplace_back(&Pool::helper, this);
-      std::string name = "mlx-cpu-" + std::to_string(i);
-      pthread_setname_np(helpers_.back().native_handle(), name.c_str());
+      helpers_.push_back(
+          start_thread("mlx-cpu-" + std::to_string(i), [this] { helper(); }));
     }
   } catch (const std::system_error&) {
     // The system has no more threads to give: go on with those it gave.
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Pool::~Pool() {
