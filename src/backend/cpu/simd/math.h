@@ -3,6 +3,8 @@
 // bool where they make sense, and complex64_t one by one.
 #pragma once
 
+#include "backend/cpu/simd/math_arith.h"
+#include "backend/cpu/simd/math_complex.h"
 #include "backend/cpu/simd/math_erf.h"
 #include "backend/cpu/simd/math_exp.h"
 #include "backend/cpu/simd/math_log.h"

@@ -1,0 +1,48 @@
+// Block routines of the elementwise operations and of type conversion: one
+// operation over `n` contiguous elements, meant for blocks of about 1024 that
+// stay in L1. An executor strings them together, one operation at a time or a
+// fused tape. All signatures are the same; `out` may be one of the inputs when
+// its elements are not wider than theirs.
+#pragma once
+
+#include "backend/cpu/isa.h"
+#include "mlx/dtype.h"
+#include "ops/elementwise_op.h"
+
+namespace mlx::core::cpu {
+
+using BlockFn = void (*)(const void* const* in, void* out, size_t n);
+
+}  // namespace mlx::core::cpu
+
+// The routine of `op` for operands of type `compute`
+// (elementwise_operand_dtype); the result has elementwise_result_dtype. Bit k
+// of `scalar_mask` says that operand k is one element for the whole block.
+// The condition of select is bool, its other operands have type `compute`.
+// Null when the operation does not take the type. float16 and bfloat16 have no
+// routines but select: convert the block to float32 and back.
+MLX_ISA_KERNEL(
+    BlockFn,
+    elementwise_block,
+    (ElementwiseOp op, Dtype compute, unsigned scalar_mask))
+
+// in[0] of type `from` to `out` of type `to`, any of the 14 x 14 pairs. Floats
+// truncate toward zero, anything to bool is != 0, complex gives the real part.
+// In place only when `to` is not wider than `from`.
+MLX_ISA_KERNEL(BlockFn, convert_block, (Dtype from, Dtype to))
+
+// dst[i] = src[i * stride] and dst[i * stride] = src[i] for elements of 1, 2, 4
+// or 8 bytes; the stride counts elements and may be 0 or negative.
+MLX_ISA_KERNEL(
+    void,
+    gather_block,
+    (const void* src, int64_t stride, void* dst, size_t n, size_t item_size))
+MLX_ISA_KERNEL(
+    void,
+    scatter_block,
+    (const void* src, void* dst, int64_t stride, size_t n, size_t item_size))
+
+// Copies past the caches: for results much larger than the last-level cache
+// that are not read again soon. Saves reading the destination's lines.
+MLX_ISA_KERNEL(
+    void, copy_streaming, (const void* src, void* dst, size_t size_bytes))
