@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,12 @@ def main(arguments: list[str] | None = None) -> int:
     except ChatError as error:
         print("chat:", " ".join(str(error).split()), file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # The reader has gone; keep Python from writing to it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -221,6 +221,34 @@ def test_conversation_from_standard_input(
     assert found is not None and 2 <= int(found[2]) <= 8
 
 
+def test_reader_that_goes_away(tiny_file: Path) -> None:
+    command = f"'{sys.executable}' -m examples.chat --model '{tiny_file}' --prompt hi"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} --max-tokens 200 | true; exit ${{PIPESTATUS[0]}}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+
+
+def test_device_that_is_not_here(
+    tiny_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["--model", tiny_file, "--prompt", "hi", "--max-tokens", 2, "--device"]
+    before = mx.default_device()
+    try:
+        status, out, errors = run(capsys, *common, "gpu")
+        if mx.is_available(mx.gpu):
+            assert status == 0
+        else:
+            assert (status, out, errors) == (1, "", "chat: no gpu here\n")
+        assert run(capsys, *common, "cpu")[0] == 0
+    finally:
+        mx.set_default_device(before)
+
+
 # Bad files
 
 
