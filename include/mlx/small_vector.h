@@ -66,7 +66,7 @@ class SmallVector {
       : SmallVector(other, other.allocator_) {}
   SmallVector(const SmallVector& other, const Allocator& allocator)
       : SmallVector(other.begin(), other.end(), allocator) {}
-  SmallVector(SmallVector&& other) { take(other); }
+  SmallVector(SmallVector&& other) noexcept { take(other); }
   SmallVector(SmallVector&& other, const Allocator& allocator)
       : allocator_(allocator) {
     take(other);
@@ -80,7 +80,7 @@ class SmallVector {
     }
     return *this;
   }
-  SmallVector& operator=(SmallVector&& other) {
+  SmallVector& operator=(SmallVector&& other) noexcept {
     if (this != &other) {
       free_heap();
       take(other);
