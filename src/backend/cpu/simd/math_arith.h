@@ -58,7 +58,7 @@ MLX_INLINE Vec<T> imag(Vec<T>) {
   return Vec<T>(T(0));
 }
 
-/// Correctly rounded root and quotient: 1 ulp.
+/// Correctly rounded root and quotient: 1.5 ulp.
 template <typename T>
 MLX_INLINE Vec<T> rsqrt(Vec<T> x) {
   return Vec<T>(1) / MLX_ISA::sqrt(x);
@@ -183,7 +183,8 @@ MLX_INLINE F remainder(F a, F b) {
   F r = via_double(a, b, [](D x, D y) {
     D r = x - MLX_ISA::floor(x / y) * y;
     // Infinite b: x itself, or b when the signs differ.
-    D at_infinity = select((x < D(0.0)) ^ (y < D(0.0)), y, x);
+    auto differ = ((x < D(0.0)) ^ (y < D(0.0))) & (x != D(0.0));
+    D at_infinity = select(differ, y, x);
     return select(abs(y) == D(__builtin_inf()), at_infinity, r);
   });
   return select(r == F(0.0f), copysign(F(0.0f), b), r);

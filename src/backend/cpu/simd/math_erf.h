@@ -75,8 +75,8 @@ MLX_INLINE F erfinv(F x) {
   auto in_near = w < F(6.0f);
   F lead = select(in_near, F(0x1.9fa074p+0f), F(0x1.8abcc4p+1f));
   F y = fma(x, lead, x * select(in_near, near, far));
-  y = select(a == F(1.0f), copysign(F(kInfinity), x), y);
-  return select(a <= F(1.0f), y, F(__builtin_nanf("")));
+  y = select(a == F(1.0f), F(kInfinity), y);
+  return select(a <= F(1.0f), copysign(y, x), F(__builtin_nanf("")));
 }
 
 MLX_DOUBLE_BY_LIBM(erf, __builtin_erf)

@@ -77,7 +77,7 @@ MLX_INLINE F expm1(F x) {
   return select(x == F(0.0f), x, y);  // keeps -0
 }
 
-/// 1.9 ulp, subnormal results included.
+/// 2.1 ulp, subnormal results included.
 MLX_INLINE F sigmoid(F x) {
   F e = exp(-abs(x));
   return select(x < F(0.0f), e, F(1.0f)) / (F(1.0f) + e);
