@@ -4,6 +4,10 @@
 // At the end of the process every queue is drained and the threads are joined;
 // tasks enqueued after that run on the caller. A forked child starts with empty
 // queues and new threads: what was pending stays with the parent.
+//
+// Measured on two cores of an EPYC (Zen 3): enqueue and synchronize together
+// 0.9 us while the worker still spins, 19 us when it sleeps; a queue of empty
+// tasks takes 0.16 us each.
 #pragma once
 
 #include <atomic>
