@@ -287,10 +287,10 @@ class Llama:
     """llama.cpp by way of llama-cpp-python, on the same model file."""
 
     def __init__(self) -> None:
-        package: Any = importlib.import_module("llama_cpp")
+        self.package: Any = importlib.import_module("llama_cpp")
         threads = int(os.environ["OMP_NUM_THREADS"])
-        self.version = package.__version__
-        self.model = package.Llama(
+        self.version = self.package.__version__
+        self.model = self.package.Llama(
             str(model_file()),
             n_ctx=1024,
             n_batch=512,
@@ -302,9 +302,15 @@ class Llama:
     def array(self, values: Any, dtype: str) -> Array:
         return values.tolist()
 
-    def chat_prefill(self, tokens: Array) -> None:
+    def _logits(self) -> Any:
+        """Of the last token; asking for them waits until they are there."""
+        pointer = self.package.llama_get_logits_ith(self.model.ctx, -1)
+        return np.ctypeslib.as_array(pointer, shape=(self.model.n_vocab(),))
+
+    def chat_prefill(self, prompt: Array) -> None:
         self.model.reset()
-        self.model.eval(tokens)
+        self.model.eval(prompt)
+        self._logits()
 
     def chat_decode(self, prompt: Array, tokens: int) -> None:
         if self.model.n_tokens < len(prompt):
@@ -313,7 +319,7 @@ class Llama:
         token = prompt[-1]
         for _ in range(tokens):
             self.model.eval([token])
-            token = int(np.argmax(self.model.scores[-1]))
+            token = int(np.argmax(self._logits()))
 
 
 FRAMEWORKS: dict[str, Callable[[], Any]] = {
