@@ -37,19 +37,14 @@ MLX_INLINE void put(Vec<T> x, void* out, size_t i, size_t count) {
   x.store_partial(static_cast<T*>(out) + i, count);
 }
 template <int Bytes>
-MLX_INLINE auto mask_bytes(Mask<Bytes> m) {
-  auto narrow = __builtin_convertvector(m.v, Raw<int8_t, kVecBytes / Bytes>);
-  return narrow & 1;
-}
-template <int Bytes>
 MLX_INLINE void put(Mask<Bytes> m, void* out, size_t i) {
-  auto bytes = mask_bytes(m);
-  __builtin_memcpy(static_cast<char*>(out) + i, &bytes, sizeof(bytes));
+  store_bools(m, static_cast<char*>(out) + i);
 }
 template <int Bytes>
 MLX_INLINE void put(Mask<Bytes> m, void* out, size_t i, size_t count) {
-  auto bytes = mask_bytes(m);
-  __builtin_memcpy(static_cast<char*>(out) + i, &bytes, count);
+  char bytes[kVecBytes / Bytes];
+  store_bools(m, bytes);
+  __builtin_memcpy(static_cast<char*>(out) + i, bytes, count);
 }
 MLX_INLINE void put(Complex x, void* out, size_t i) {
   static_cast<Complex*>(out)[i] = x;
@@ -132,16 +127,6 @@ void binary_block(const void* const* in, void* out, size_t n) {
 }
 
 template <typename V>
-MLX_INLINE typename V::MaskT load_mask(const void* condition, size_t n) {
-  using Lane = typename V::MaskT::Lane;
-  Raw<int8_t, V::size> bytes{};
-  __builtin_memcpy(&bytes, condition, n);
-  return {
-      __builtin_convertvector(bytes, Raw<Lane, kVecBytes>) !=
-      Raw<Lane, kVecBytes>{}};
-}
-
-template <typename V>
 [[gnu::noinline]] void select_loop(
     const void* condition,
     size_t step_condition,
@@ -154,7 +139,7 @@ template <typename V>
   const char* bytes = static_cast<const char*>(condition);
   size_t i = 0;
   for (; i + V::size <= n; i += V::size) {
-    auto m = load_mask<V>(bytes, V::size);
+    auto m = load_bools<sizeof(typename V::Element)>(bytes);
     put(math::select(m, V::load(b), V::load(c)), out, i);
     bytes += step_condition;
     b += step_b;
@@ -162,7 +147,9 @@ template <typename V>
   }
   if (i < n) {
     size_t rest = n - i;
-    auto m = load_mask<V>(bytes, rest);
+    char last[V::size] = {};
+    __builtin_memcpy(last, bytes, rest);
+    auto m = load_bools<sizeof(typename V::Element)>(last);
     put(math::select(m, V::load_partial(b, rest), V::load_partial(c, rest)),
         out,
         i,
