@@ -32,7 +32,8 @@ GemmPlan plan_gemm(const GemmProblem& problem, int threads) {
   int64_t tile_rows = plan.blocking.rows;
   int64_t tile_cols = plan.blocking.cols;
   int64_t blocks = ceil_div(problem.depth, plan.blocking.block_depth);
-  plan.block_depth = round_up(ceil_div(problem.depth, blocks), 8);
+  plan.block_depth =
+      round_up(ceil_div(problem.depth, blocks), problem.depth_multiple);
 
   int64_t size = problem.wide ? 8 : 4;
   int64_t block_rows = plan.blocking.block_rows;

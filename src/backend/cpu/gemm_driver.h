@@ -25,6 +25,8 @@ struct GemmProblem {
   int64_t cols;
   int64_t depth;
   bool wide;  // sums are double
+  /// Blocks of the depth begin at multiples of this.
+  int64_t depth_multiple = 8;
   /// Where results go; type float64 exactly when wide.
   GemmEpilogue result;
 };
