@@ -1,0 +1,34 @@
+// Entry of the module mlx.core: calls the parts in order. A part that adds a
+// class comes before those whose signatures name it.
+#include <nanobind/nanobind.h>
+
+#include "mlx/utils.h"
+#include "mlx/version.h"
+#include "modules.h"
+
+namespace nb = nanobind;
+
+NB_MODULE(core, m) {
+  using namespace mlx::python;
+  m.doc() = "Arrays, operations, transforms and devices.";
+  m.attr("__version__") = mlx::core::version();
+  // Python's spelling: True and False.
+  mlx::core::get_global_formatter().capitalize_bool = true;
+
+  init_exceptions(m);
+  init_dtype(m);
+  init_device(m);
+  init_stream(m);
+  init_array(m);
+  init_constants(m);
+  init_memory(m);
+  init_printing(m);
+  init_eval(m);
+  init_conversion(m);
+  init_ops_creation(m);
+  init_ops_elementwise(m);
+  init_ops_elementwise_more(m);
+  init_ops_shape(m);
+  init_ops_join(m);
+  init_ops_indexing(m);
+}

@@ -1,0 +1,26 @@
+// The parts that make up mlx.core. Each adds its names to the module in one
+// function, called by mlx.cpp in this order.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace mlx::python {
+
+void init_exceptions(nanobind::module_& m);
+void init_dtype(nanobind::module_& m);
+void init_device(nanobind::module_& m);
+void init_stream(nanobind::module_& m);
+void init_array(nanobind::module_& m);
+void init_constants(nanobind::module_& m);
+void init_memory(nanobind::module_& m);
+void init_printing(nanobind::module_& m);
+void init_eval(nanobind::module_& m);
+void init_conversion(nanobind::module_& m);
+void init_ops_creation(nanobind::module_& m);
+void init_ops_elementwise(nanobind::module_& m);
+void init_ops_elementwise_more(nanobind::module_& m);
+void init_ops_shape(nanobind::module_& m);
+void init_ops_join(nanobind::module_& m);
+void init_ops_indexing(nanobind::module_& m);
+
+}  // namespace mlx::python

@@ -1,0 +1,73 @@
+// Scalars and nested lists from arrays; waiting without holding the
+// interpreter.
+#include "convert.h"
+#include "types/error.h"
+
+namespace mlx::python {
+
+namespace {
+
+template <typename T>
+PyObject* python_number(const T& v) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Py_NewRef(v ? Py_True : Py_False);
+  } else if constexpr (std::is_same_v<T, mx::complex64_t>) {
+    return PyComplex_FromDoubles(v.real(), v.imag());
+  } else if constexpr (std::is_integral_v<T>) {
+    return std::is_signed_v<T> ? PyLong_FromLongLong(v)
+                               : PyLong_FromUnsignedLongLong(v);
+  } else {
+    return PyFloat_FromDouble(static_cast<double>(v));
+  }
+}
+
+template <typename T>
+nb::object nested_list(const mx::array& a, const T* data, size_t axis) {
+  if (axis == a.ndim()) {
+    return nb::steal(python_number(*data));
+  }
+  Py_ssize_t count = a.shape()[axis];
+  nb::object list = nb::steal(PyList_New(count));
+  if (!list.is_valid()) {
+    throw nb::python_error();
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyList_SET_ITEM(
+        list.ptr(),
+        i,
+        nested_list(a, data + i * a.strides()[axis], axis + 1).release().ptr());
+  }
+  return list;
+}
+
+}  // namespace
+
+void evaluate(const mx::array& a) {
+  if (!a.is_available()) {
+    nb::gil_scoped_release release;
+    mx::array(a).eval();
+  }
+}
+
+nb::object to_scalar(const mx::array& a) {
+  if (a.size() != 1) {
+    mx::invalid(
+        "convert",
+        "not a scalar: an array of shape ",
+        a.shape(),
+        ". Expected exactly one element.");
+  }
+  evaluate(a);
+  return mx::detail::visit_dtype(a.dtype(), [&](auto tag) {
+    return nb::object(nb::steal(python_number(*a.data<decltype(tag)>())));
+  });
+}
+
+nb::object to_list(const mx::array& a) {
+  evaluate(a);
+  return mx::detail::visit_dtype(a.dtype(), [&](auto tag) {
+    return nested_list(a, a.data<decltype(tag)>(), 0);
+  });
+}
+
+}  // namespace mlx::python
