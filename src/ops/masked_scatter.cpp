@@ -49,8 +49,13 @@ array masked_scatter(
   Stream stream = to_stream(s);
   array values = astype(src, a.dtype(), stream);
   size_t row_ndim = a.ndim() - mask.ndim();
+  Shape row(a.shape().begin() + mask.ndim(), a.shape().end());
+  if (values.ndim() == row_ndim + 1 && values.shape(0) == 1) {
+    values = squeeze(values, 0, stream);
+  }
   if (values.ndim() <= row_ndim) {
     // One row for all.
+    values = broadcast_to(values, row, stream);
     return where(over_rows(mask, a, stream), values, a, stream);
   }
   if (values.ndim() > row_ndim + 1) {
@@ -62,14 +67,9 @@ array masked_scatter(
         row_ndim,
         " axes. Expected rows along at most one more axis.");
   }
-  if (values.shape(0) == 1) {
-    return where(
-        over_rows(mask, a, stream), squeeze(values, 0, stream), a, stream);
-  }
-  Shape rows(a.shape().begin() + mask.ndim(), a.shape().end());
-  rows.insert(rows.begin(), values.shape(0));
+  row.insert(row.begin(), values.shape(0));
   return masked_scatter_node(
-      a, mask, broadcast_to(values, rows, stream), stream);
+      a, mask, broadcast_to(values, row, stream), stream);
 }
 
 // ---- MaskedScatter
