@@ -25,6 +25,16 @@ from .tokenizer import ChatTokenizer, Message
 DTYPES = {name: getattr(mx, name) for name in ("float32", "bfloat16", "float16")}
 DEVICES = {"cpu": mx.cpu, "gpu": mx.gpu}
 
+# What a file with nonsense in it can lead to.
+LOAD_ERRORS = (
+    ArithmeticError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
 
 class ChatError(Exception):
     """Ends the program with one line on standard error."""
@@ -114,10 +124,13 @@ def load(file: Path, dtype: mx.Dtype) -> tuple[Llama, ChatTokenizer]:
         tensors, metadata = mx.load(str(file), format="gguf", return_metadata=True)
         tokenizer = ChatTokenizer(metadata)
         model = Llama(metadata, tensors, dtype)
+        rows = model.embedding.weight.shape[0]
+        if tokenizer.size > rows:
+            raise ValueError(f"it has {tokenizer.size} words, but {rows} vectors")
         weights = [array for _, array in tree_flatten(model.parameters())]
         for array in tqdm(weights, desc="loading", unit="array", file=sys.stderr):
             mx.eval(array)
-    except (ValueError, RuntimeError, OSError) as error:
+    except LOAD_ERRORS as error:
         raise ChatError(f"cannot use {file}: {error}") from None
     return model, tokenizer
 

@@ -42,21 +42,26 @@ class ChatTokenizer:
         self._metadata = metadata
         self._words = words = list[str](self._entry("tokens"))
         kind = self._entry("model")
-        if kind == "gpt2":
-            self._tokenizer = self._byte_level(words)
-        elif kind == "llama":
-            self._tokenizer = self._sentence_piece(words)
-        else:
+        build = {"gpt2": self._byte_level, "llama": self._sentence_piece}.get(kind)
+        if build is None:
             raise ValueError(f"its kind of vocabulary, {kind}, is not known here")
-        types = self._entry("token_type", [])
-        marks = [
-            w for w, t in zip(words, _plain(types)) if t in (CONTROL, USER_DEFINED)
-        ]
-        self._tokenizer.add_special_tokens(marks)
-        self._words = words
+        try:
+            self._tokenizer = build(words)
+        except (ValueError, TypeError):
+            raise
+        except Exception as error:  # tokenizers has no class of its own
+            raise ValueError(f"its vocabulary is not valid: {error}") from None
+        typed = list(zip(words, _plain(self._entry("token_type", []))))
+        self._tokenizer.add_special_tokens([w for w, t in typed if t == CONTROL])
+        self._tokenizer.add_tokens([w for w, t in typed if t == USER_DEFINED])
         ends = (self._entry(f"{name}_token_id", None) for name in END_TOKENS)
         self.end_ids: set[int] = {_plain(end) for end in ends if end is not None}
         self._template = self._chat_template()
+
+    @property
+    def size(self) -> int:
+        """Number of words in the vocabulary."""
+        return len(self._words)
 
     def _entry(self, name: str, *default: Any) -> Any:
         value = self._metadata.get(f"tokenizer.ggml.{name}", *default)

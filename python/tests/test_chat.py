@@ -294,6 +294,13 @@ CHANGES: dict[str, Any] = {
     "lacks llama.block_count": lambda m, t: m.pop("llama.block_count"),
     "lacks tokenizer.ggml.tokens": lambda m, t: m.pop("tokenizer.ggml.tokens"),
     "kind of vocabulary, bert": lambda m, t: m.update({"tokenizer.ggml.model": "bert"}),
+    "vocabulary is not valid": lambda m, t: m.update(
+        {"tokenizer.ggml.merges": ["not there"]}
+    ),
+    "it has 262 words, but 261 vectors": lambda m, t: m.update(
+        {"tokenizer.ggml.tokens": [*WORDS, "more"]}
+    ),
+    "cannot use": lambda m, t: m.update({"tokenizer.ggml.tokens": mx.ones((3,))}),
     "cutting text, other": lambda m, t: m.update({"tokenizer.ggml.pre": "other"}),
     "chat template is not valid": lambda m, t: m.update(
         {"tokenizer.chat_template": "{% for %}"}
@@ -496,6 +503,14 @@ def test_control_words_become_single_tokens() -> None:
     assert ids[:2] == [BEGIN, WORDS.index("user")]
     assert ids[4:9] == [*"17é".encode(), END]
     assert tokenizer.end_ids == {END}
+
+
+def test_user_defined_words_are_shown() -> None:
+    metadata = tiny_metadata()
+    metadata["tokenizer.ggml.token_type"] = mx.array([1] * 258 + [4, 3, 3], mx.int32)
+    tokenizer = ChatTokenizer(metadata)
+    ids = tokenizer.encode_chat([{"role": "user", "content": "a"}])
+    assert "".join(tokenizer.stream(ids)) == "user: aassistant: "
 
 
 def test_template_that_refuses() -> None:
