@@ -396,6 +396,55 @@ TEST(Elementwise, ScalarsAndInPlace) {
   });
 }
 
+// The routines of the 16-bit floats give the bits of the float32 routine on
+// widened operands, rounded.
+void check_half(Dtype half) {
+  for_each_level(cpu::elementwise_block, [&](auto find, std::string level) {
+    auto convert = cpu::convert_block.levels[level[1] - '2'];
+    constexpr size_t n = 1003;
+    std::vector<uint16_t> a(n), b(n), want(n), got(n);
+    std::vector<float> x(n), y(n), z(n);
+    for (size_t i = 0; i < n; ++i) {
+      a[i] = static_cast<uint16_t>(i * 65);
+      b[i] = static_cast<uint16_t>(0x3c00 + i * 7);
+    }
+    const void* halves[] = {a.data(), b.data()};
+    const void* floats[] = {x.data(), y.data()};
+    convert(half, float32)(&halves[0], x.data(), n);
+    convert(half, float32)(&halves[1], y.data(), n);
+    int rows = 0;
+    for (int row = 0; row < kNumElementwiseOps; ++row) {
+      Op op = static_cast<Op>(row);
+      BlockFn fn = find(op, half, 0);
+      if (!fn || op == Op::select) {
+        continue;
+      }
+      ++rows;
+      Dtype result = elementwise_result_dtype(op, half);
+      const void* wide = z.data();
+      if (result == bool_) {
+        find(op, float32, 0)(floats, want.data(), n);
+      } else {
+        find(op, float32, 0)(floats, z.data(), n);
+        convert(float32, half)(&wide, want.data(), n);
+      }
+      for (size_t count : {size_t(1), size_t(9), n}) {
+        fn(halves, got.data(), count);
+        ASSERT_EQ(
+            std::memcmp(got.data(), want.data(), count * result.size()), 0)
+            << level << " " << elementwise_info(op).name << " " << count;
+      }
+    }
+    EXPECT_GE(rows, 25);
+    EXPECT_EQ(find(Op::power, half, 0), nullptr);
+  });
+}
+
+TEST(Elementwise, HalfThroughFloat) {
+  check_half(float16);
+  check_half(bfloat16);
+}
+
 template <typename T>
 void check_select(Dtype dtype) {
   for_each_level(cpu::elementwise_block, [&](auto find, std::string level) {

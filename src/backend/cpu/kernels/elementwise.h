@@ -28,8 +28,10 @@ using BlockFn = void (*)(const void* const* in, void* out, size_t n);
 // (elementwise_operand_dtype); the result has elementwise_result_dtype. Bit k
 // of `scalar_mask` says that operand k is one element for the whole block.
 // The condition of select is bool, its other operands have type `compute`.
-// Null when the operation does not take the type. float16 and bfloat16 have no
-// routines but select: convert the block to float32 and back.
+// Null when the operation does not take the type, and for the dearer functions
+// of float16 and bfloat16: convert the block to float32 and back instead. The
+// cheap ones convert in registers, which gives the same bits three to four
+// times as fast.
 MLX_ISA_KERNEL(
     BlockFn,
     elementwise_block,

@@ -280,5 +280,7 @@ BlockFn int64_block(ElementwiseOp op, unsigned scalar_mask);
 BlockFn float32_block(ElementwiseOp op, unsigned scalar_mask);
 BlockFn float64_block(ElementwiseOp op, unsigned scalar_mask);
 BlockFn complex64_block(ElementwiseOp op, unsigned scalar_mask);
+BlockFn float16_block(ElementwiseOp op, unsigned scalar_mask);
+BlockFn bfloat16_block(ElementwiseOp op, unsigned scalar_mask);
 
 }  // namespace mlx::core::cpu::MLX_ISA

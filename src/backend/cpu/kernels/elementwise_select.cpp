@@ -51,8 +51,9 @@ BlockFn elementwise_block(
     case Dtype::Val::complex64:
       return complex64_block(op, scalar_mask);
     case Dtype::Val::float16:
+      return float16_block(op, scalar_mask);
     case Dtype::Val::bfloat16:
-      return nullptr;
+      return bfloat16_block(op, scalar_mask);
   }
   return nullptr;
 }

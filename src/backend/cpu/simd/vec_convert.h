@@ -50,16 +50,45 @@ MLX_INLINE Vec<float> narrow(Vec<double> low, Vec<double> high) {
 // v2 these are 8 bytes in the low half of a register.
 using Half = Raw<uint16_t, kVecBytes / 2>;
 
+namespace detail {
+
+// The compiler's own conversions split and join registers more than needed.
+MLX_INLINE Vec<uint32_t> widen_half(Half bits) {
+#if MLX_ISA_LEVEL >= 4
+  return Vec<uint32_t>::RawT(_mm512_cvtepu16_epi32((__m256i)bits));
+#elif MLX_ISA_LEVEL == 3
+  return Vec<uint32_t>::RawT(_mm256_cvtepu16_epi32((__m128i)bits));
+#else
+  return Vec<uint32_t>::RawT(
+      _mm_cvtepu16_epi32(_mm_cvtsi64_si128((int64_t)bits)));
+#endif
+}
+/// For lanes below 2^16.
+MLX_INLINE Half narrow_half(Vec<uint32_t> x) {
+#if MLX_ISA_LEVEL >= 4
+  return Half(_mm512_cvtepi32_epi16((__m512i)x.v));
+#elif MLX_ISA_LEVEL == 3
+  auto v = (__m256i)x.v;
+  return Half(_mm_packus_epi32(
+      _mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
+#else
+  auto v = (__m128i)x.v;
+  return Half(_mm_cvtsi128_si64(_mm_packus_epi32(v, v)));
+#endif
+}
+
+}  // namespace detail
+
 MLX_INLINE Vec<float> from_bfloat16(Half bits) {
-  auto wide = __builtin_convertvector(bits, Vec<uint32_t>::RawT);
-  return Vec<float>::RawT(wide << 16);
+  return bitcast<float>(detail::widen_half(bits) << 16);
 }
 /// Round to nearest even; NaN stays NaN (its lowest fraction bits may go).
 MLX_INLINE Half to_bfloat16(Vec<float> x) {
-  auto bits = Vec<uint32_t>::RawT(x.v);
-  auto rounded = bits + 0x7fff + ((bits >> 16) & 1);
-  auto result = (x.v != x.v) ? (bits | 0x400000) : rounded;
-  return __builtin_convertvector(result >> 16, Half);
+  using U = Vec<uint32_t>;
+  U bits = bitcast<uint32_t>(x);
+  U rounded = bits + ((bits >> 16) & U(1u)) + U(0x7fffu);
+  U result = select(x != x, bits | U(0x400000u), rounded);
+  return detail::narrow_half(result >> 16);
 }
 
 #if MLX_ISA_LEVEL >= 4
@@ -80,7 +109,7 @@ MLX_INLINE Half to_float16(Vec<float> x) {
 // Multiplying by 2^112 moves the exponent bias from 15 to 127 and normalises
 // subnormals on the way; infinity and NaN get their exponent put in.
 MLX_INLINE Vec<float> from_float16(Half bits) {
-  Vec<uint32_t> w(__builtin_convertvector(bits, Vec<uint32_t>::RawT));
+  Vec<uint32_t> w = detail::widen_half(bits);
   Vec<uint32_t> magnitude = (w & Vec<uint32_t>(0x7fffu)) << 13;
   Vec<uint32_t> sign = (w & Vec<uint32_t>(0x8000u)) << 16;
   Vec<uint32_t> scaled =
@@ -105,7 +134,7 @@ MLX_INLINE Half to_float16(Vec<float> x) {
   result = select(magnitude >= U(0x477ff000u), U(0x7c00u), result);
   U nan = U(0x7e00u) | ((magnitude >> 13) & U(0x1ffu));
   result = select(magnitude > U(0x7f800000u), nan, result) | sign;
-  return __builtin_convertvector(result.v, Half);
+  return detail::narrow_half(result);
 }
 #endif
 
