@@ -119,8 +119,52 @@ struct Operand {
   }
 };
 
+// Powers with one exponent for all: the common ones need no logarithm.
+struct Cube {
+  template <typename T>
+  static MLX_INLINE T of(T x) {
+    return x * x * x;
+  }
+};
+struct Root {
+  template <typename T>
+  static MLX_INLINE Vec<T> of(Vec<T> x) {
+    // Unlike sqrt, C's pow gives +0 at -0 and infinity at -infinity.
+    constexpr T kInfinity = __builtin_inf();
+    Vec<T> root = math::sqrt(x + Vec<T>(0));
+    return math::select(x == Vec<T>(-kInfinity), Vec<T>(kInfinity), root);
+  }
+};
+
+/// The routine of x to the power of `exponent`, null when it has none.
+template <typename V>
+BlockFn special_power(typename V::Element exponent) {
+  using T = typename V::Element;
+  if (exponent == T(2)) {
+    return &unary_block<Value_square, V>;
+  }
+  if (exponent == T(3)) {
+    return &unary_block<Cube, V>;
+  }
+  if constexpr (V::size > 1) {
+    return exponent == T(0.5) ? &unary_block<Root, V> : nullptr;
+  }
+  return nullptr;
+}
+
+template <typename Op>
+inline constexpr bool is_power = false;
+template <>
+inline constexpr bool is_power<Value_power> = true;
+
 template <typename Op, typename V, unsigned Scalars>
 void binary_block(const void* const* in, void* out, size_t n) {
+  using T = typename V::Element;
+  if constexpr (is_power<Op> && Scalars == 2 && T(0.5) != T(0)) {
+    if (auto fn = special_power<V>(*static_cast<const T*>(in[1]))) {
+      return fn(in, out, n);
+    }
+  }
   Operand<V, (Scalars & 1) != 0> a(in[0]);
   Operand<V, (Scalars & 2) != 0> b(in[1]);
   binary_loop<Op, V>(a.data, a.step, b.data, b.step, out, n);

@@ -15,8 +15,8 @@ struct Complex {
   float re, im;
 
   Complex() = default;
-  MLX_INLINE Complex(float r, float i) : re(r), im(i) {}
-  MLX_INLINE explicit Complex(float r) : re(r), im(0.0f) {}
+  constexpr Complex(float r, float i) : re(r), im(i) {}
+  constexpr explicit Complex(float r) : re(r), im(0.0f) {}
 
   static MLX_INLINE Complex load(const Complex* p) { return *p; }
   MLX_INLINE void store(Complex* p) const { *p = *this; }
@@ -41,10 +41,10 @@ struct Complex {
         static_cast<float>((a.im * u - a.re * v) / norm)};
   }
 
-  friend MLX_INLINE bool operator==(Complex a, Complex b) {
+  friend constexpr bool operator==(Complex a, Complex b) {
     return a.re == b.re && a.im == b.im;
   }
-  friend MLX_INLINE bool operator!=(Complex a, Complex b) { return !(a == b); }
+  friend constexpr bool operator!=(Complex a, Complex b) { return !(a == b); }
   // Lexicographic order.
   friend MLX_INLINE bool operator<(Complex a, Complex b) {
     return a.re < b.re || (a.re == b.re && a.im < b.im);

@@ -83,7 +83,7 @@ MLX_INLINE F sigmoid(F x) {
   return select(x < F(0.0f), e, F(1.0f)) / (F(1.0f) + e);
 }
 
-/// 2.1 ulp (2.3 without FMA): expm1(2|x|) / (expm1(2|x|) + 2), with the
+/// 2.6 ulp: expm1(2|x|) / (expm1(2|x|) + 2), with the
 /// exponential in float.
 MLX_INLINE F tanh(F x) {
   // From 9.02 on the result rounds to 1.
