@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "io/bytes.h"
+#include "io/parallel.h"
 #include "mlx/io/load.h"
 
 namespace mlx::core::io {
@@ -19,11 +20,9 @@ namespace {
 
 // Linux moves at most 2^31 - 4096 bytes a call.
 constexpr size_t kCallBytes = size_t{1} << 30;
-// A share of a split read: long enough (over 1 ms from the page cache) that
+// A share of a split read takes over 1 ms even from the page cache, so that
 // handing it over costs nothing.
 constexpr size_t kShareBytes = size_t{8} << 20;
-
-thread_local bool in_pool = false;
 
 [[noreturn]] void fail_call(const char* op, const std::string& label) {
   int error = errno;
@@ -67,61 +66,6 @@ void read_share(
 
 }  // namespace
 
-ThreadPool::ThreadPool(size_t threads) {
-  for (size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] { work(); });
-  }
-}
-
-ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  for (auto& thread : threads_) {
-    thread.join();
-  }
-}
-
-void ThreadPool::push(std::function<void()> task) {
-  {
-    std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  wake_.notify_one();
-}
-
-void ThreadPool::work() {
-  in_pool = true;
-  while (true) {
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
-    if (tasks_.empty()) {
-      return;
-    }
-    auto task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task();
-  }
-}
-
-ThreadPool& thread_pool() {
-  // A forked child has the object but not the threads, so it makes another.
-  // Never destroyed: arrays may still be loading when statics go.
-  static std::mutex mutex;
-  static ThreadPool* pool = nullptr;
-  static pid_t owner = 0;
-  std::lock_guard lock(mutex);
-  if (!pool || owner != getpid()) {
-    size_t cores = std::max(1u, std::thread::hardware_concurrency());
-    pool = new ThreadPool(std::min<size_t>(cores, 4));
-    owner = getpid();
-  }
-  return *pool;
-}
-
 ParallelFileReader::ParallelFileReader(std::string file_path)
     : path_(std::move(file_path)),
       fd_(open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {}
@@ -151,37 +95,9 @@ void ParallelFileReader::read(char* data, size_t n, size_t offset) {
   if (offset > kMax || n > kMax - offset) {
     fail("read", label(), " has no ", n, " bytes at ", offset, ".");
   }
-  if (n < 2 * kShareBytes || in_pool) {
-    read_share(fd_, data, n, offset, label());
-    return;
-  }
-  ThreadPool& pool = thread_pool();
-  size_t shares = std::min(pool.size() + 1, n / kShareBytes);
-  size_t share = n / shares;
-  std::vector<std::future<void>> others;
-  for (size_t i = 1; i < shares; ++i) {
-    size_t begin = i * share;
-    size_t length = i + 1 == shares ? n - begin : share;
-    others.push_back(pool.enqueue([=, this] {
-      read_share(fd_, data + begin, length, offset + begin, label());
-    }));
-  }
-  // All shares end before an error leaves: they write to the caller's memory.
-  std::exception_ptr error;
-  try {
-    read_share(fd_, data, share, offset, label());
-  } catch (...) {
-    error = std::current_exception();
-  }
-  for (auto& other : others) {
-    other.wait();
-  }
-  if (error) {
-    std::rethrow_exception(error);
-  }
-  for (auto& other : others) {
-    other.get();
-  }
+  split_over_threads(n, 1, kShareBytes, [&](size_t begin, size_t end) {
+    read_share(fd_, data + begin, end - begin, offset + begin, label());
+  });
 }
 
 FileWriter::FileWriter(std::string file_path)
