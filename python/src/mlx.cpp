@@ -31,4 +31,5 @@ NB_MODULE(core, m) {
   init_ops_shape(m);
   init_ops_join(m);
   init_ops_indexing(m);
+  init_io(m);
 }

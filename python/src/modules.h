@@ -22,5 +22,6 @@ void init_ops_elementwise_more(nanobind::module_& m);
 void init_ops_shape(nanobind::module_& m);
 void init_ops_join(nanobind::module_& m);
 void init_ops_indexing(nanobind::module_& m);
+void init_io(nanobind::module_& m);
 
 }  // namespace mlx::python
