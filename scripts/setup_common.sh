@@ -9,6 +9,8 @@ apt_packages=(build-essential cmake ninja-build ccache git nlohmann-json3-dev
   python3-dev python3-venv)
 python_packages=(scikit-build-core nanobind)
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+# So that ccache knows the same source in another clone.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
 say() { printf '== %s\n' "$*"; }
