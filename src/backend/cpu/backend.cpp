@@ -1,0 +1,232 @@
+// Running nodes on the CPU; workers of streams; events.
+#include "backend/cpu/backend.h"
+
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "backend/cpu/isa.h"
+#include "backend/cpu/stream_worker.h"
+#include "types/error.h"
+
+namespace mlx::core::cpu {
+
+namespace {
+
+thread_local int executing_stream = -1;
+
+class CpuEvent final : public detail::EventState {
+ public:
+  void wait() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return signaled_; });
+  }
+  void wait(Stream s) override {
+    if (is_executing(s)) {
+      wait();
+    } else {
+      enqueue(s, [this] { wait(); });
+    }
+  }
+  void signal(Stream s) override {
+    if (is_executing(s)) {
+      set();
+    } else {
+      enqueue(s, [this] { set(); });
+    }
+  }
+  bool is_signaled() const override {
+    std::lock_guard lock(mutex_);
+    return signaled_;
+  }
+  void set() {
+    std::lock_guard lock(mutex_);
+    signaled_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool signaled_ = false;
+};
+
+StreamWorker& worker(Stream s) {
+  static std::mutex mutex;
+  static auto* workers =
+      new std::unordered_map<int, std::unique_ptr<StreamWorker>>;
+  std::lock_guard lock(mutex);
+  std::unique_ptr<StreamWorker>& slot = (*workers)[s.index];
+  if (!slot) {
+    slot = std::make_unique<StreamWorker>();
+  }
+  return *slot;
+}
+
+void run_node(array& node) {
+  Primitive& op = node.primitive();
+  std::vector<array> outputs = node.outputs();
+  if (auto kernel = kernels().find(typeid(op))) {
+    kernel(op, node.inputs(), outputs);
+  } else {
+    op.eval_cpu(node.inputs(), outputs);
+  }
+  bool keep_graph = node.is_tracer();
+  for (array& out : outputs) {
+    out.set_status(array::available);
+  }
+  if (!keep_graph) {
+    node.detach();
+  }
+}
+
+void fail(EvalContext& context, const char* what) {
+  context.error.set_message(std::make_shared<std::string>(what));
+}
+
+class CpuBackend final : public Backend {
+ public:
+  const char* name() const override { return "cpu"; }
+  int device_count() const override { return 1; }
+  const DeviceInfo& device_info(int) const override;
+
+  bool has_kernel(std::type_index op) const override {
+    return kernels().find(op) != nullptr;
+  }
+
+  void run_kernel(
+      Primitive& op,
+      const std::vector<array>& inputs,
+      std::vector<array>& outputs) override {
+    auto kernel = kernels().find(typeid(op));
+    if (!kernel) {
+      throw std::runtime_error(message(op.name(), "has no cpu kernel."));
+    }
+    kernel(op, inputs, outputs);
+  }
+
+  void run_inline(array& node) override {
+    Executing scope(node.primitive().stream());
+    run_node(node);
+  }
+
+  void submit(array node, std::shared_ptr<EvalContext> context) override {
+    Stream s = node.primitive().stream();
+    Primitive& op = node.primitive();
+    if (!has_kernel(typeid(op))) {
+      submit_foreign(std::move(node), *context);
+      return;
+    }
+    enqueue(s, [s, node = std::move(node), context]() mutable {
+      if (context->error.valid()) {
+        return;
+      }
+      try {
+        Executing scope(s);
+        run_node(node);
+      } catch (const std::exception& e) {
+        fail(*context, e.what());
+      }
+    });
+  }
+
+  bool runs_inline(Stream s) const override {
+    return s == default_stream(s.device) || is_executing(s);
+  }
+
+  std::shared_ptr<detail::EventState> make_event(Stream) override {
+    return std::make_shared<CpuEvent>();
+  }
+
+  void signal(
+      Stream s, Event event, std::shared_ptr<EvalContext> context) override {
+    enqueue(s, [event, context]() mutable {
+      event.set_error(context->error);
+      event.cast<CpuEvent>().set();
+    });
+  }
+
+  void wait(
+      Stream s, Event event, std::shared_ptr<EvalContext> context) override {
+    enqueue(s, [event, context]() mutable {
+      event.cast<detail::EventState>().wait();
+      context->error.store_if_valid(event.load_error());
+    });
+  }
+
+  void flush(Stream) override {}
+
+  void synchronize(Stream s) override { worker(s).synchronize(); }
+
+ private:
+  // An extension's eval_cpu runs on the thread that called eval; what it
+  // dispatches runs on the worker. Its inputs must be there by then.
+  void submit_foreign(array node, EvalContext& context) {
+    Stream s = node.primitive().stream();
+    worker(s).synchronize();
+    if (context.error.valid()) {
+      return;
+    }
+    for (array& in : node.inputs()) {
+      if (in.event().valid() && !in.is_available()) {
+        in.event().wait();
+      }
+    }
+    try {
+      std::vector<array> outputs = node.outputs();
+      node.primitive().eval_cpu(node.inputs(), outputs);
+    } catch (const std::exception& e) {
+      fail(context, e.what());
+      return;
+    }
+    enqueue(s, [node]() mutable {
+      if (!node.is_tracer()) {
+        node.detach();
+      }
+    });
+  }
+};
+
+const DeviceInfo& CpuBackend::device_info(int) const {
+  static const auto* info = [] {
+    auto* facts = new DeviceInfo;
+    std::string model = "CPU";
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    for (std::string line; std::getline(cpuinfo, line);) {
+      if (line.rfind("model name", 0) == 0) {
+        model = line.substr(line.find(':') + 2);
+        break;
+      }
+    }
+    (*facts)["device_name"] = model;
+    (*facts)["architecture"] =
+        std::string("x86-64-v") + std::to_string(isa_level());
+    return facts;
+  }();
+  return *info;
+}
+
+}  // namespace
+
+Backend& backend() {
+  static auto* instance = new CpuBackend;
+  return *instance;
+}
+
+Executing::Executing(Stream s) : outer_(executing_stream) {
+  executing_stream = s.index;
+}
+Executing::~Executing() {
+  executing_stream = outer_;
+}
+
+bool is_executing(Stream s) {
+  return executing_stream == s.index;
+}
+
+void enqueue(Stream s, std::function<void()> task) {
+  worker(s).enqueue(std::move(task));
+}
+
+}  // namespace mlx::core::cpu

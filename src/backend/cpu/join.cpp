@@ -1,0 +1,131 @@
+// Joining by strided copies into parts of the output; splitting by views.
+#include "backend/cpu/join.h"
+
+#include "backend/common/view_plan.h"
+#include "backend/cpu/copy.h"
+#include "mlx/backend/common/utils.h"
+
+namespace mlx::core::cpu {
+
+namespace {
+
+// Copies x to the part of out that begins at `offset` elements.
+void copy_to_part(const array& x, array& out, int64_t offset) {
+  copy_strided(
+      x.data<char>(),
+      x.strides(),
+      out.data<char>() + offset * static_cast<int64_t>(x.itemsize()),
+      out.strides(),
+      x.shape(),
+      x.itemsize());
+}
+
+void fill(const array& value, array& out) {
+  copy_strided(
+      value.data<char>(),
+      Strides(out.ndim(), 0),
+      out.data<char>(),
+      out.strides(),
+      out.shape(),
+      out.itemsize());
+}
+
+}  // namespace
+
+void concatenate(
+    const Concatenate& op, const std::vector<array>& inputs, array& out) {
+  allocate_output(out);
+  int64_t offset = 0;
+  for (const array& in : inputs) {
+    if (in.size()) {
+      copy_to_part(in, out, offset);
+    }
+    offset += in.shape(op.params().axis) * out.strides(op.params().axis);
+  }
+}
+
+void split(
+    const Split& op,
+    const std::vector<array>& inputs,
+    std::vector<array>& outputs) {
+  const array& x = inputs[0];
+  const auto& [indices, axis] = op.params();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    int64_t start = i ? indices[i - 1] : 0;
+    share_view(x, {x.strides(), start * x.strides(axis)}, outputs[i]);
+  }
+}
+
+void pad(const Pad& op, const array& x, const array& value, array& out) {
+  allocate_output(out);
+  fill(value, out);
+  int64_t offset = 0;
+  for (size_t i = 0; i < x.ndim(); ++i) {
+    offset += op.params().low[i] * out.strides()[i];
+  }
+  if (x.size()) {
+    copy_to_part(x, out, offset);
+  }
+}
+
+void full(const Full&, const array& value, array& out) {
+  allocate_output(out);
+  Strides strides(out.ndim(), 0);
+  size_t extra = out.ndim() - value.ndim();
+  for (size_t i = 0; i < value.ndim(); ++i) {
+    strides[i + extra] = value.shape()[i] == 1 ? 0 : value.strides()[i];
+  }
+  copy_strided(
+      value.data<char>(),
+      strides,
+      out.data<char>(),
+      out.strides(),
+      out.shape(),
+      out.itemsize());
+}
+
+void arange(const Arange& op, const std::vector<array>&, array& out) {
+  const auto& [start, step, count] = op.params();
+  allocate_output(out);
+  detail::visit_dtype(out.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    T* to = out.data<T>();
+    if constexpr (std::is_integral_v<T>) {
+      // As if each were start and step rounded first.
+      auto first = static_cast<int64_t>(start);
+      auto by = static_cast<int64_t>(start + step) - first;
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] = static_cast<T>(first + i * by);
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] = T(start + static_cast<double>(i) * step);
+      }
+    }
+  });
+}
+
+void number_of_elements(
+    const NumberOfElements& op, const array& x, array& out) {
+  const auto& [axes, inverted, dtype] = op.params();
+  double count = 1;
+  for (int axis : axes) {
+    count *= x.shape(axis);
+  }
+  allocate_output(out);
+  detail::visit_dtype(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    *out.data<T>() = detail::convert<T>(inverted ? 1.0 / count : count);
+  });
+}
+
+void depends(
+    const Depends&,
+    const std::vector<array>& inputs,
+    std::vector<array>& outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].copy_shared_buffer(inputs[i]);
+  }
+}
+
+}  // namespace mlx::core::cpu
