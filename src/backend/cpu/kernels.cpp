@@ -1,5 +1,6 @@
 // The contents page of the CPU backend: one line an operation.
 #include "backend/cpu/backend.h"
+#include "backend/cpu/elementwise.h"
 #include "backend/cpu/join.h"
 #include "backend/cpu/views.h"
 
@@ -7,7 +8,9 @@ namespace mlx::core::cpu {
 
 namespace {
 
-void add_views(KernelTable<>& table) {
+void add_elementwise_and_views(KernelTable<>& table) {
+  table.add<Elementwise, elementwise>();
+  table.add<AsType, as_type>();
   table.add<AsStrided, as_strided>();
   table.add<Broadcast, broadcast>();
   table.add<ExpandDims, expand_dims>();
@@ -38,7 +41,7 @@ void add_joins(KernelTable<>& table) {
 const KernelTable<>& kernels() {
   static const auto* table = [] {
     auto* all = new KernelTable<>;
-    add_views(*all);
+    add_elementwise_and_views(*all);
     add_joins(*all);
     return all;
   }();
