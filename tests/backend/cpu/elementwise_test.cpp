@@ -445,6 +445,30 @@ TEST(Elementwise, HalfThroughFloat) {
   check_half(bfloat16);
 }
 
+TEST(Elementwise, UnaryOfOneElement) {
+  for_each_level(cpu::elementwise_block, [&](auto find, std::string level) {
+    for (int row = 0; row < kNumElementwiseOps; ++row) {
+      Op op = static_cast<Op>(row);
+      for (Dtype t : {float32, float64, bfloat16, int32, complex64, bool_}) {
+        BlockFn one = find(op, t, 1);
+        if (!one || elementwise_info(op).arity != 1) {
+          continue;
+        }
+        uint64_t bits = t == bool_ ? 1 : 0x3f2000003f200001;
+        char want[8], got[75 * 8];
+        const void* in = &bits;
+        find(op, t, 0)(&in, want, 1);
+        one(&in, got, 75);
+        size_t size = elementwise_result_dtype(op, t).size();
+        for (int i = 0; i < 75; ++i) {
+          ASSERT_EQ(std::memcmp(got + i * size, want, size), 0)
+              << level << " " << elementwise_info(op).name;
+        }
+      }
+    }
+  });
+}
+
 template <typename T>
 void check_select(Dtype dtype) {
   for_each_level(cpu::elementwise_block, [&](auto find, std::string level) {

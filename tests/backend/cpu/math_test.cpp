@@ -89,8 +89,8 @@ const Case kCases[] = {
     {Op::arcsin, [](double x) { return std::asin(x); }, 0.51},
     {Op::arccos, [](double x) { return std::acos(x); }, 0.51},
     {Op::arctan, [](double x) { return std::atan(x); }, 0.51},
-    {Op::erf, [](double x) { return std::erf(x); }, 1.7},
-    {Op::erfinv, erfinv, 3.0},
+    {Op::erf, [](double x) { return std::erf(x); }, 2.0},
+    {Op::erfinv, erfinv, 3.2},
     {Op::sqrt, [](double x) { return std::sqrt(x); }, 0.5},
     {Op::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 1.5},
 };

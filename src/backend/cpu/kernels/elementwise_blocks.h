@@ -74,6 +74,34 @@ void unary_block(const void* const* in, void* out, size_t n) {
   }
 }
 
+/// An operand of a block: the array itself, or a vector full of the scalar.
+template <typename V, bool Scalar>
+struct Operand {
+  using T = typename V::Element;
+  static constexpr size_t step = Scalar ? 0 : V::size;
+  alignas(64) T lanes[Scalar ? V::size : 1];
+  const T* data;
+
+  MLX_INLINE explicit Operand(const void* in)
+      : data(static_cast<const T*>(in)) {
+    if constexpr (Scalar) {
+      T value = *data;
+      for (T& lane : lanes) {
+        lane = value;
+      }
+      data = lanes;
+    }
+  }
+};
+
+// One element for the whole block: computed once, stored n times.
+template <typename Op, typename V, size_t ResultSize>
+void unary_scalar_block(const void* const* in, void* out, size_t n) {
+  alignas(8) char value[8];
+  unary_block<Op, V>(in, value, 1);
+  gather_block(value, 0, out, n, ResultSize);
+}
+
 // One loop serves arrays and scalars: a scalar is a full vector read again and
 // again with step 0.
 template <typename Op, typename V>
@@ -98,26 +126,6 @@ template <typename Op, typename V>
     }
   }
 }
-
-/// An operand of a block: the array itself, or a vector full of the scalar.
-template <typename V, bool Scalar>
-struct Operand {
-  using T = typename V::Element;
-  static constexpr size_t step = Scalar ? 0 : V::size;
-  alignas(64) T lanes[Scalar ? V::size : 1];
-  const T* data;
-
-  MLX_INLINE explicit Operand(const void* in)
-      : data(static_cast<const T*>(in)) {
-    if constexpr (Scalar) {
-      T value = *data;
-      for (T& lane : lanes) {
-        lane = value;
-      }
-      data = lanes;
-    }
-  }
-};
 
 // Powers with one exponent for all: the common ones need no logarithm.
 struct Cube {
@@ -152,6 +160,11 @@ BlockFn special_power(typename V::Element exponent) {
   return nullptr;
 }
 
+template <typename T>
+inline constexpr bool is_inexact = is_real<T>;
+template <>
+inline constexpr bool is_inexact<Complex> = true;
+
 template <typename Op>
 inline constexpr bool is_power = false;
 template <>
@@ -160,7 +173,7 @@ inline constexpr bool is_power<Value_power> = true;
 template <typename Op, typename V, unsigned Scalars>
 void binary_block(const void* const* in, void* out, size_t n) {
   using T = typename V::Element;
-  if constexpr (is_power<Op> && Scalars == 2 && T(0.5) != T(0)) {
+  if constexpr (is_power<Op> && Scalars == 2 && is_inexact<T>) {
     if (auto fn = special_power<V>(*static_cast<const T*>(in[1]))) {
       return fn(in, out, n);
     }
@@ -258,7 +271,11 @@ constexpr bool computes(ElementwiseOp op) {
 template <typename Op, typename V, ElementwiseOp Row>
 constexpr BlockFn unary_entry(unsigned scalar_mask) {
   if constexpr (computes<typename V::Element>(Row)) {
-    return scalar_mask == 0 ? &unary_block<Op, V> : nullptr;
+    constexpr size_t kResultSize =
+        elementwise_result_dtype(Row, dtype_of<typename V::Element>).size();
+    constexpr BlockFn table[2] = {
+        &unary_block<Op, V>, &unary_scalar_block<Op, V, kResultSize>};
+    return scalar_mask < 2 ? table[scalar_mask] : nullptr;
   }
   return nullptr;
 }

@@ -6,7 +6,7 @@
 
 namespace mlx::core::cpu::MLX_ISA::math {
 
-/// 1.2 ulp (1.7 without FMA). Below 1: x + x P(x^2), fit 2^-26. From 1 on: 1 -
+/// 1.5 ulp (2 without FMA). Below 1: x + x P(x^2), fit 2^-26. From 1 on: 1 -
 /// Q(x - 2.25)^4, where Q fits the fourth root of erfc. The root is much
 /// smoother than erfc (degree 8 does), and Q's own rounding errors count only 4
 /// Q^3 <= 1 fold. Fit: 2^-25.9.
@@ -41,7 +41,7 @@ MLX_INLINE F erf(F x) {
   return copysign(select(a < F(1.0f), small, large), x);
 }
 
-/// 2.3 ulp (2.9 without FMA). x times a polynomial in w = -log(1 - x^2) up to w
+/// 2.5 ulp (3 without FMA). x times a polynomial in w = -log(1 - x^2) up to w
 /// = 6 (fit 2^-26.4), beyond in sqrt(w) (2^-25.7). The leading coefficients, in
 /// two parts, join last, so that their product with x is rounded once.
 MLX_INLINE F erfinv(F x) {
