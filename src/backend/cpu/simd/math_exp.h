@@ -83,8 +83,7 @@ MLX_INLINE F sigmoid(F x) {
   return select(x < F(0.0f), e, F(1.0f)) / (F(1.0f) + e);
 }
 
-/// 2.6 ulp: expm1(2|x|) / (expm1(2|x|) + 2), with the
-/// exponential in float.
+/// 2.6 ulp: e / (e + 2) with e = expm1(2|x|), in float.
 MLX_INLINE F tanh(F x) {
   // From 9.02 on the result rounds to 1.
   F a = min_native(F(20.0f), abs(x) + abs(x));
