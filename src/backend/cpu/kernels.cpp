@@ -2,6 +2,7 @@
 #include "backend/cpu/backend.h"
 #include "backend/cpu/elementwise.h"
 #include "backend/cpu/join.h"
+#include "backend/cpu/random.h"
 #include "backend/cpu/views.h"
 
 namespace mlx::core::cpu {
@@ -34,6 +35,7 @@ void add_joins(KernelTable<>& table) {
   table.add<Arange, arange>();
   table.add<NumberOfElements, number_of_elements>();
   table.add<Depends, depends>();
+  table.add<RandomBits, random_bits>();
 }
 
 }  // namespace
