@@ -67,12 +67,18 @@ StreamWorker& worker(Stream s) {
 void run_node(array& node) {
   Primitive& op = node.primitive();
   std::vector<array> outputs = node.outputs();
+  // Derivatives will read the inputs again: hold them, so that no kernel takes
+  // their memory over.
+  bool keep_graph = node.is_tracer();
+  std::vector<array> held;
+  if (keep_graph) {
+    held = node.inputs();
+  }
   if (auto kernel = kernels().find(typeid(op))) {
     kernel(op, node.inputs(), outputs);
   } else {
     op.eval_cpu(node.inputs(), outputs);
   }
-  bool keep_graph = node.is_tracer();
   for (array& out : outputs) {
     out.set_status(array::available);
   }

@@ -1,8 +1,11 @@
 // The contents page of the CPU backend: one line an operation.
 #include "backend/cpu/backend.h"
 #include "backend/cpu/elementwise.h"
+#include "backend/cpu/gather.h"
 #include "backend/cpu/join.h"
 #include "backend/cpu/random.h"
+#include "backend/cpu/scatter.h"
+#include "backend/cpu/slice_update.h"
 #include "backend/cpu/views.h"
 
 namespace mlx::core::cpu {
@@ -38,6 +41,17 @@ void add_joins(KernelTable<>& table) {
   table.add<RandomBits, random_bits>();
 }
 
+void add_indexing(KernelTable<>& table) {
+  table.add<SliceUpdate, slice_update>();
+  table.add<DynamicSlice, dynamic_slice>();
+  table.add<DynamicSliceUpdate, dynamic_slice_update>();
+  table.add<Gather, gather>();
+  table.add<GatherAxis, gather_axis>();
+  table.add<Scatter, scatter>();
+  table.add<ScatterAxis, scatter_axis>();
+  table.add<MaskedScatter, masked_scatter>();
+}
+
 }  // namespace
 
 const KernelTable<>& kernels() {
@@ -45,6 +59,7 @@ const KernelTable<>& kernels() {
     auto* all = new KernelTable<>;
     add_elementwise_and_views(*all);
     add_joins(*all);
+    add_indexing(*all);
     return all;
   }();
   return *table;
