@@ -38,10 +38,11 @@ array causal_mask(int queries, int keys, Stream s) {
 array composed(
     const AttentionParams& p, const std::vector<array>& in, Stream s) {
   int kv_heads = in[1].shape(1);
-  array q = grouped(astype(in[0], float32, s), kv_heads, s);
-  array k = expand_dims(astype(in[1], float32, s), 2, s);
-  array v = expand_dims(astype(in[2], float32, s), 2, s);
-  q = multiply(q, array(p.scale), s);
+  Dtype compute = in[0].dtype() == float64 ? float64 : float32;
+  array q = grouped(astype(in[0], compute, s), kv_heads, s);
+  array k = expand_dims(astype(in[1], compute, s), 2, s);
+  array v = expand_dims(astype(in[2], compute, s), 2, s);
+  q = multiply(q, array(p.scale, compute), s);
   array scores = matmul(q, swapaxes(k, -1, -2, s), s);
   if (p.causal) {
     scores = masked(scores, causal_mask(in[0].shape(2), in[1].shape(2), s), s);
@@ -53,7 +54,7 @@ array composed(
   }
   int keys = scores.shape(-1);
   if (p.has_sinks) {
-    array sinks = astype(in.back(), float32, s);
+    array sinks = astype(in.back(), compute, s);
     sinks = reshape(sinks, {1, kv_heads, -1, 1, 1}, s);
     Shape column = scores.shape();
     column.back() = 1;
@@ -211,6 +212,9 @@ array scaled_dot_product_attention(
   ArrayFn fallback = [params, stream](const std::vector<array>& in) {
     return std::vector<array>{composed(params, in, stream)};
   };
+  if (dtype == float64) {
+    return fallback(inputs)[0];
+  }
   return make_node<ScaledDotProductAttention>(
       std::move(shape), dtype, inputs, stream, params, fallback);
 }

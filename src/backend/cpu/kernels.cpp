@@ -2,6 +2,7 @@
 #include "backend/cpu/backend.h"
 #include "backend/cpu/elementwise.h"
 #include "backend/cpu/gather.h"
+#include "backend/cpu/fast.h"
 #include "backend/cpu/join.h"
 #include "backend/cpu/random.h"
 #include "backend/cpu/scatter.h"
@@ -39,6 +40,8 @@ void add_joins(KernelTable<>& table) {
   table.add<NumberOfElements, number_of_elements>();
   table.add<Depends, depends>();
   table.add<RandomBits, random_bits>();
+  table.add<fast::RoPE, rope>();
+  table.add<fast::ScaledDotProductAttention, attention>();
 }
 
 void add_indexing(KernelTable<>& table) {
