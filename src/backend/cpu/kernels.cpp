@@ -7,6 +7,7 @@
 #include "backend/cpu/random.h"
 #include "backend/cpu/scatter.h"
 #include "backend/cpu/slice_update.h"
+#include "backend/cpu/sort.h"
 #include "backend/cpu/views.h"
 
 namespace mlx::core::cpu {
@@ -39,7 +40,19 @@ void add_joins(KernelTable<>& table) {
   table.add<Arange, arange>();
   table.add<NumberOfElements, number_of_elements>();
   table.add<Depends, depends>();
+}
+
+void add_random(KernelTable<>& table) {
   table.add<RandomBits, random_bits>();
+}
+
+void add_sort(KernelTable<>& table) {
+  table.add<Sort, sort>();
+  table.add<ArgSort, arg_sort>();
+  table.add<SearchSorted, search_sorted>();
+}
+
+void add_fast(KernelTable<>& table) {
   table.add<fast::RoPE, rope>();
   table.add<fast::ScaledDotProductAttention, attention>();
 }
@@ -62,6 +75,9 @@ const KernelTable<>& kernels() {
     auto* all = new KernelTable<>;
     add_elementwise_and_views(*all);
     add_joins(*all);
+    add_random(*all);
+    add_sort(*all);
+    add_fast(*all);
     add_indexing(*all);
     return all;
   }();
