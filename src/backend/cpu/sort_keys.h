@@ -34,7 +34,7 @@ UnsignedOf<sizeof(T)> to_key(T value, bool merge_zeros) {
     if (value != value) {
       return static_cast<U>(~U(0));
     }
-    if (merge_zeros && value == T(0.0f)) {
+    if (merge_zeros && static_cast<double>(value) == 0.0) {
       return kSign;
     }
     U bits = std::bit_cast<U>(value);
