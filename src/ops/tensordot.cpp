@@ -1,0 +1,147 @@
+// Contractions and outer products, made of the matrix product.
+#include <algorithm>
+#include <numeric>
+
+#include "mlx/ops.h"
+#include "types/error.h"
+
+namespace mlx::core {
+
+namespace {
+
+int ndim_of(const array& x) {
+  return static_cast<int>(x.ndim());
+}
+
+std::vector<int> checked_axes(const std::vector<int>& axes, const array& x) {
+  std::vector<int> out;
+  for (int axis : axes) {
+    axis = checked_axis("tensordot", axis, ndim_of(x));
+    if (std::find(out.begin(), out.end(), axis) != out.end()) {
+      invalid("tensordot", "axis ", axis, " is named twice.");
+    }
+    out.push_back(axis);
+  }
+  return out;
+}
+
+std::vector<int> other_axes(const std::vector<int>& axes, int ndim) {
+  std::vector<int> out;
+  for (int i = 0; i < ndim; ++i) {
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) {
+      out.push_back(i);
+    }
+  }
+  return out;
+}
+
+std::vector<int> joined(std::vector<int> first, const std::vector<int>& last) {
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
+ShapeElem length_of(const array& x, const std::vector<int>& axes) {
+  int64_t length = 1;
+  for (int axis : axes) {
+    length *= x.shape(axis);
+  }
+  return safe_cast(length, "tensordot");
+}
+
+}  // namespace
+
+array tensordot(
+    const array& a,
+    const array& b,
+    const std::vector<int>& axes_a,
+    const std::vector<int>& axes_b,
+    StreamOrDevice s) {
+  if (axes_a.size() != axes_b.size()) {
+    invalid(
+        "tensordot",
+        "numbers of axes differ: ",
+        axes_a.size(),
+        " and ",
+        axes_b.size(),
+        ".");
+  }
+  std::vector<int> inner_a = checked_axes(axes_a, a);
+  std::vector<int> inner_b = checked_axes(axes_b, b);
+  for (size_t i = 0; i < inner_a.size(); ++i) {
+    if (a.shape(inner_a[i]) != b.shape(inner_b[i])) {
+      invalid(
+          "tensordot",
+          "lengths of the contracted axes differ: axis ",
+          inner_a[i],
+          " of ",
+          a.shape(),
+          " and axis ",
+          inner_b[i],
+          " of ",
+          b.shape(),
+          ".");
+    }
+  }
+  std::vector<int> outer_a = other_axes(inner_a, ndim_of(a));
+  std::vector<int> outer_b = other_axes(inner_b, ndim_of(b));
+  ShapeElem depth = length_of(a, inner_a);
+  array left = reshape(
+      transpose(a, joined(outer_a, inner_a), s),
+      {length_of(a, outer_a), depth},
+      s);
+  array right = reshape(
+      transpose(b, joined(inner_b, outer_b), s),
+      {depth, length_of(b, outer_b)},
+      s);
+  Shape shape;
+  for (int axis : outer_a) {
+    shape.push_back(a.shape(axis));
+  }
+  for (int axis : outer_b) {
+    shape.push_back(b.shape(axis));
+  }
+  return reshape(matmul(left, right, s), shape, s);
+}
+
+array tensordot(
+    const array& a, const array& b, const int axis, StreamOrDevice s) {
+  if (axis < 0 || axis > std::min(ndim_of(a), ndim_of(b))) {
+    invalid(
+        "tensordot",
+        "cannot contract ",
+        axis,
+        " axes of ",
+        a.shape(),
+        " and ",
+        b.shape(),
+        ". Expected 0 to the smaller number of axes.");
+  }
+  std::vector<int> axes_a(static_cast<size_t>(axis));
+  std::vector<int> axes_b(static_cast<size_t>(axis));
+  std::iota(axes_a.begin(), axes_a.end(), ndim_of(a) - axis);
+  std::iota(axes_b.begin(), axes_b.end(), 0);
+  return tensordot(a, b, axes_a, axes_b, s);
+}
+
+array outer(const array& a, const array& b, StreamOrDevice s) {
+  array column = expand_dims(flatten(a, s), 1, s);
+  return multiply(column, flatten(b, s), s);
+}
+
+array inner(const array& a, const array& b, StreamOrDevice s) {
+  if (a.ndim() == 0 || b.ndim() == 0) {
+    return multiply(a, b, s);
+  }
+  if (a.shape(-1) != b.shape(-1)) {
+    invalid(
+        "inner",
+        "last dimensions differ: ",
+        a.shape(),
+        " and ",
+        b.shape(),
+        ".");
+  }
+  return tensordot(a, b, {-1}, {-1}, s);
+}
+
+}  // namespace mlx::core
