@@ -32,4 +32,6 @@ NB_MODULE(core, m) {
   init_ops_join(m);
   init_ops_indexing(m);
   init_io(m);
+  init_ops_matmul(m);
+  init_ops_quantized(m);
 }

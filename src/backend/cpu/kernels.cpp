@@ -4,6 +4,8 @@
 #include "backend/cpu/gather.h"
 #include "backend/cpu/fast.h"
 #include "backend/cpu/join.h"
+#include "backend/cpu/matmul.h"
+#include "backend/cpu/quantized.h"
 #include "backend/cpu/random.h"
 #include "backend/cpu/scatter.h"
 #include "backend/cpu/slice_update.h"
@@ -68,6 +70,14 @@ void add_indexing(KernelTable<>& table) {
   table.add<MaskedScatter, masked_scatter>();
 }
 
+void add_products(KernelTable<>& table) {
+  table.add<Matmul, matmul>();
+  table.add<AddMM, addmm>();
+  table.add<Quantize, quantize>();
+  table.add<Dequantize, dequantize>();
+  table.add<QuantizedMatmul, quantized_matmul>();
+}
+
 }  // namespace
 
 const KernelTable<>& kernels() {
@@ -79,6 +89,7 @@ const KernelTable<>& kernels() {
     add_sort(*all);
     add_fast(*all);
     add_indexing(*all);
+    add_products(*all);
     return all;
   }();
   return *table;
