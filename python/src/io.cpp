@@ -401,9 +401,7 @@ Example:
     {'k': 'v'}
 )";
 
-}  // namespace
-
-void init_io(nb::module_& m) {
+void bind_arrays(nb::module_& m) {
   m.def(
       "load",
       &load,
@@ -412,18 +410,43 @@ void init_io(nb::module_& m) {
       "return_metadata"_a = false,
       nb::kw_only(),
       "stream"_a = nb::none(),
-      nb::sig("def load(file: file | str | pathlib.Path, /, format: str | None "
-              "= None, return_metadata: bool = False, *, stream: Stream | "
-              "Device | None = None) -> array | dict[str, array] | "
-              "tuple[dict[str, array], dict[str, Any]]"),
+      nb::sig(
+          "def load(file: str | os.PathLike[str] | typing.BinaryIO, /, format: "
+          "str | None = None, return_metadata: bool = False, *, stream: Stream "
+          "| ThreadLocalStream | Device | DeviceType | None = None) -> array | "
+          "dict[str, array] | tuple[dict[str, array], dict[str, typing.Any]]"),
       kLoadDoc);
   m.def(
       "save",
       &save,
       "file"_a,
       "arr"_a,
-      nb::sig("def save(file: file | str | pathlib.Path, arr: array) -> None"),
+      nb::sig("def save(file: str | os.PathLike[str] | typing.BinaryIO, arr: "
+              "array) -> None"),
       kSaveDoc);
+  m.def(
+      "save_safetensors",
+      &save_safetensors,
+      "file"_a,
+      "arrays"_a,
+      "metadata"_a = nb::none(),
+      nb::sig("def save_safetensors(file: str | os.PathLike[str] | "
+              "typing.BinaryIO, arrays: dict[str, array], metadata: dict[str, "
+              "str] | None = None) -> None"),
+      kSaveSafetensorsDoc);
+  m.def(
+      "save_gguf",
+      &save_gguf,
+      "file"_a,
+      "arrays"_a,
+      "metadata"_a = nb::none(),
+      nb::sig("def save_gguf(file: str | os.PathLike[str], arrays: dict[str, "
+              "array], metadata: dict[str, array | str | list[str]] | None = "
+              "None) -> None"),
+      kSaveGgufDoc);
+}
+
+void bind_archives(nb::module_& m) {
   m.def(
       "savez",
       [](nb::object file, nb::args args, nb::kwargs kwargs) {
@@ -432,8 +455,8 @@ void init_io(nb::module_& m) {
       "file"_a,
       "args"_a,
       "kwargs"_a,
-      nb::sig("def savez(file: file | str | pathlib.Path, *args: array, "
-              "**kwargs: array) -> None"),
+      nb::sig("def savez(file: str | os.PathLike[str] | typing.BinaryIO, "
+              "*args: array, **kwargs: array) -> None"),
       kSavezDoc);
   m.def(
       "savez_compressed",
@@ -443,29 +466,16 @@ void init_io(nb::module_& m) {
       "file"_a,
       "args"_a,
       "kwargs"_a,
-      nb::sig("def savez_compressed(file: file | str | pathlib.Path, *args: "
-              "array, **kwargs: array) -> None"),
+      nb::sig("def savez_compressed(file: str | os.PathLike[str] | "
+              "typing.BinaryIO, *args: array, **kwargs: array) -> None"),
       kSavezCompressedDoc);
-  m.def(
-      "save_safetensors",
-      &save_safetensors,
-      "file"_a,
-      "arrays"_a,
-      "metadata"_a = nb::none(),
-      nb::sig("def save_safetensors(file: file | str | pathlib.Path, arrays: "
-              "dict[str, array], metadata: dict[str, str] | None = None) -> "
-              "None"),
-      kSaveSafetensorsDoc);
-  m.def(
-      "save_gguf",
-      &save_gguf,
-      "file"_a,
-      "arrays"_a,
-      "metadata"_a = nb::none(),
-      nb::sig("def save_gguf(file: str | pathlib.Path, arrays: dict[str, "
-              "array], metadata: dict[str, array | str | list[str]] | None = "
-              "None) -> None"),
-      kSaveGgufDoc);
+}
+
+}  // namespace
+
+void init_io(nb::module_& m) {
+  bind_arrays(m);
+  bind_archives(m);
 }
 
 }  // namespace mlx::python
