@@ -1,14 +1,18 @@
 // The contents page of the CPU backend: one line an operation.
 #include "backend/cpu/backend.h"
 #include "backend/cpu/elementwise.h"
-#include "backend/cpu/gather.h"
 #include "backend/cpu/fast.h"
+#include "backend/cpu/gather.h"
 #include "backend/cpu/join.h"
 #include "backend/cpu/matmul.h"
+#include "backend/cpu/norms.h"
 #include "backend/cpu/quantized.h"
 #include "backend/cpu/random.h"
+#include "backend/cpu/reduce.h"
+#include "backend/cpu/scan.h"
 #include "backend/cpu/scatter.h"
 #include "backend/cpu/slice_update.h"
+#include "backend/cpu/softmax.h"
 #include "backend/cpu/sort.h"
 #include "backend/cpu/views.h"
 
@@ -76,6 +80,14 @@ void add_products(KernelTable<>& table) {
   table.add<Quantize, quantize>();
   table.add<Dequantize, dequantize>();
   table.add<QuantizedMatmul, quantized_matmul>();
+void add_reductions(KernelTable<>& table) {
+  table.add<Reduce, reduce>();
+  table.add<ArgReduce, arg_reduce>();
+  table.add<Softmax, softmax>();
+  table.add<LogSumExp, logsumexp>();
+  table.add<Scan, scan>();
+  table.add<fast::RMSNorm, rms_norm>();
+  table.add<fast::LayerNorm, layer_norm>();
 }
 
 }  // namespace
@@ -90,6 +102,7 @@ const KernelTable<>& kernels() {
     add_fast(*all);
     add_indexing(*all);
     add_products(*all);
+    add_reductions(*all);
     return all;
   }();
   return *table;
