@@ -80,6 +80,8 @@ void add_products(KernelTable<>& table) {
   table.add<Quantize, quantize>();
   table.add<Dequantize, dequantize>();
   table.add<QuantizedMatmul, quantized_matmul>();
+}
+
 void add_reductions(KernelTable<>& table) {
   table.add<Reduce, reduce>();
   table.add<ArgReduce, arg_reduce>();
