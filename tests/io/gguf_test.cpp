@@ -65,8 +65,7 @@ void expect_refused(const std::string& bytes, const std::string& part) {
 }
 
 std::string sample() {
-  return slurp(
-      std::filesystem::path(__FILE__).parent_path() / "data/blocks.gguf");
+  return slurp(std::filesystem::path(MLX_TEST_DIR) / "io/data/blocks.gguf");
 }
 
 const GgufTensor& find(const GgufFile& file, const std::string& name) {

@@ -257,10 +257,10 @@ TEST(LoadGguf, RefusesWhatTheFormatOrInterfaceLacks) {
 }
 
 TEST(LoadGguf, QuantizedTensorsKeepTheirValues) {
-  auto arrays = load_gguf((std::filesystem::path(__FILE__).parent_path() /
-                           "data/blocks.gguf")
-                              .string())
-                    .first;
+  auto arrays =
+      load_gguf((std::filesystem::path(MLX_TEST_DIR) / "io/data/blocks.gguf")
+                    .string())
+          .first;
   EXPECT_EQ(arrays.size(), 12u);
   for (auto [name, bits] :
        {std::pair{std::string("Q4_0"), 4}, {"Q4_1", 4}, {"Q8_0", 8}}) {
