@@ -40,7 +40,8 @@ TEST(Softmax, RowsOfAnyLength) {
       EXPECT_NEAR(log_sum.data<float>()[r], std::log(total), 4e-6);
       for (int i = 0; i < n; ++i) {
         double expected = std::exp(double(row[i])) / total;
-        ASSERT_NEAR(y.data<float>()[r * n + i], expected, 1e-6 * expected)
+        // x - max, up to 40, is rounded to float32.
+        ASSERT_NEAR(y.data<float>()[r * n + i], expected, 4e-6 * expected)
             << "n " << n << " at " << i;
       }
     }

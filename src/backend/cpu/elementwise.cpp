@@ -249,6 +249,13 @@ void elementwise(
 }
 
 void as_type(const AsType&, const array& x, array& out) {
+  if (x.data_size() == 1) {
+    // A repeated element stays one.
+    out.set_data(allocator::malloc(out.itemsize()), 1, x.strides(), x.flags());
+    const void* from[] = {x.data<char>()};
+    convert_block(x.dtype(), out.dtype())(from, out.data<char>(), 1);
+    return;
+  }
   BlockOp block{
       convert_block(x.dtype(), out.dtype()), x.dtype(), out.dtype(), 1, 0};
   run(block, {x}, out, {x.dtype()});
