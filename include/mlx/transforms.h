@@ -33,17 +33,21 @@ using ArrayFn = std::function<std::vector<array>(const std::vector<array>&)>;
 /// are the result of stop_gradient take no cotangent.
 MLX_API std::pair<std::vector<array>, std::vector<array>> vjp(
     const std::function<std::vector<array>(const std::vector<array>&)>& fun,
-    const std::vector<array>& primals, const std::vector<array>& cotangents);
+    const std::vector<array>& primals,
+    const std::vector<array>& cotangents);
 MLX_API std::pair<array, array> vjp(
-    const std::function<array(const array&)>& fun, const array& primal,
+    const std::function<array(const array&)>& fun,
+    const array& primal,
     const array& cotangent);
 
 /// {outputs, tangents of the outputs} of `fun` at `primals`.
 MLX_API std::pair<std::vector<array>, std::vector<array>> jvp(
     const std::function<std::vector<array>(const std::vector<array>&)>& fun,
-    const std::vector<array>& primals, const std::vector<array>& tangents);
+    const std::vector<array>& primals,
+    const std::vector<array>& tangents);
 MLX_API std::pair<array, array> jvp(
-    const std::function<array(const array&)>& fun, const array& primal,
+    const std::function<array(const array&)>& fun,
+    const array& primal,
     const array& tangent);
 
 using ValueAndGradFn =
@@ -111,14 +115,18 @@ std::function<array(const array&)> inline grad(
 /// axes are counted by the callers of the vector form) becomes `out_axis` of
 /// the outputs.
 MLX_API std::function<array(const array&)> vmap(
-    const std::function<array(const array&)>& fun, int in_axis = 0,
+    const std::function<array(const array&)>& fun,
+    int in_axis = 0,
     int out_axis = 0);
 MLX_API std::function<array(const array&, const array&)> vmap(
     const std::function<array(const array&, const array&)>& fun,
-    int in_axis_a = 0, int in_axis_b = 0, int out_axis = 0);
+    int in_axis_a = 0,
+    int in_axis_b = 0,
+    int out_axis = 0);
 MLX_API std::function<std::vector<array>(const std::vector<array>&)> vmap(
     const std::function<std::vector<array>(const std::vector<array>&)>& fun,
-    const std::vector<int>& in_axes = {}, const std::vector<int>& out_axes = {});
+    const std::vector<int>& in_axes = {},
+    const std::vector<int>& out_axes = {});
 
 /// `fun` with derivative and batch rules of one's own; a missing rule is
 /// derived from `fun`. fun_vjp(primals, cotangents, outputs), fun_jvp(primals,
@@ -127,23 +135,23 @@ MLX_API std::function<std::vector<array>(const std::vector<array>&)>
 custom_function(
     std::function<std::vector<array>(const std::vector<array>&)> fun,
     std::optional<std::function<std::vector<array>(
-        const std::vector<array>&, const std::vector<array>&,
-        const std::vector<array>&)>>
-        fun_vjp = std::nullopt,
+        const std::vector<array>&,
+        const std::vector<array>&,
+        const std::vector<array>&)>> fun_vjp = std::nullopt,
     std::optional<std::function<std::vector<array>(
-        const std::vector<array>&, const std::vector<array>&,
-        const std::vector<int>&)>>
-        fun_jvp = std::nullopt,
+        const std::vector<array>&,
+        const std::vector<array>&,
+        const std::vector<int>&)>> fun_jvp = std::nullopt,
     std::optional<std::function<std::pair<std::vector<array>, std::vector<int>>(
-        const std::vector<array>&, const std::vector<int>&)>>
-        fun_vmap = std::nullopt);
+        const std::vector<array>&, const std::vector<int>&)>> fun_vmap =
+        std::nullopt);
 
 MLX_API std::function<std::vector<array>(const std::vector<array>&)> custom_vjp(
     std::function<std::vector<array>(const std::vector<array>&)> fun,
-    std::function<std::vector<array>(const std::vector<array>&,
-                                     const std::vector<array>&,
-                                     const std::vector<array>&)>
-        fun_vjp);
+    std::function<std::vector<array>(
+        const std::vector<array>&,
+        const std::vector<array>&,
+        const std::vector<array>&)> fun_vjp);
 
 /// `fun`, its intermediate values computed again for the derivative instead
 /// of kept.
