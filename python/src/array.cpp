@@ -289,7 +289,7 @@ void init_array(nb::module_& m) {
       [](mx::array* self, nb::handle val, std::optional<mx::Dtype> dtype) {
         new (self) mx::array(create_array(val, dtype));
       },
-      "val"_a.none(),
+      "val"_a,
       "dtype"_a = nb::none(),
       nb::sig("def __init__(self: array, val: scalar | list | tuple | "
               "DLPackCompatible | array, dtype: Dtype | None = None) -> None"));
@@ -298,6 +298,7 @@ void init_array(nb::module_& m) {
   bind_array_conversions(c);
   bind_array_operators(c);
   bind_array_methods(c);
+  install_fast_operators(c);
   nb::implicitly_convertible<HasMlxArray, mx::array>();
 }
 

@@ -337,8 +337,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   } catch (nb::python_error& e) {
     e.restore();
     return -1;
+  } catch (const std::invalid_argument& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+    return -1;
   } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_BufferError, e.what());
+    PyErr_SetString(PyExc_RuntimeError, e.what());
     return -1;
   }
   mx::array& a = exported->array;
@@ -429,7 +432,7 @@ nb::object to_dlpack(const mx::array& a) {
       type,
       nb::device::cpu::value,
       0);
-  return nb::cast(data).attr("__dlpack__")();
+  return nb::cast(data);
 }
 
 }  // namespace mlx::python

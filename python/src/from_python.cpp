@@ -34,7 +34,7 @@ Kind kind_of(PyObject* o) {
 
 /// 64 bits of an int, as int64 or, from 2^63 on, as uint64.
 struct Integer {
-  int64_t value;
+  int64_t value = 0;
   bool is_unsigned = false;
 };
 
@@ -100,15 +100,23 @@ mx::array number_array(PyObject* o, Kind kind, std::optional<mx::Dtype> dtype) {
   }
 }
 
-void check_fits(PyObject* o, mx::Dtype dtype) {
-  Integer v = read_int(o);
-  mx::iinfo limits(dtype);
-  bool good = v.is_unsigned ? dtype.size() == 8
-                            : v.value >= limits.min || dtype == mx::uint64;
-  if (good && !v.is_unsigned && v.value > 0) {
-    good = static_cast<uint64_t>(v.value) <= limits.max;
+bool fits(PyObject* o, const mx::iinfo& limits) {
+  Integer v;
+  try {
+    v = read_int(o);
+  } catch (const std::overflow_error&) {
+    return false;
   }
-  if (!good) {
+  if (v.is_unsigned || v.value > 0) {
+    return static_cast<uint64_t>(v.value) <= limits.max;
+  }
+  // Negative ints wrap beside uint64, as in arithmetic.
+  return v.value >= limits.min || limits.dtype == mx::uint64;
+}
+
+void check_fits(PyObject* o, mx::Dtype dtype) {
+  mx::iinfo limits(dtype);
+  if (!fits(o, limits)) {
     mx::invalid(
         "convert",
         "int out of range: ",

@@ -68,7 +68,7 @@ void bind_scope(nb::module_& m) {
           [](StreamScope* self, mx::StreamOrDevice s) {
             new (self) StreamScope(make_scope(s));
           },
-          "s"_a,
+          "s"_a.none(),
           nb::sig("def __init__(self, s: StreamOrDevice) -> None"))
       .def(
           "__enter__",
@@ -92,7 +92,7 @@ void bind_scope(nb::module_& m) {
   m.def(
       "stream",
       make_scope,
-      "s"_a,
+      "s"_a.none(),
       nb::sig("def stream(s: StreamOrDevice) -> StreamContext"),
       "A ``with`` block in which a stream or device is the default one.\n\n"
       "Args:\n"
