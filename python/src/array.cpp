@@ -298,6 +298,8 @@ void init_array(nb::module_& m) {
   bind_array_conversions(c);
   bind_array_operators(c);
   bind_array_methods(c);
+  bind_array_reductions(c);
+  bind_array_scans(c);
   install_fast_operators(c);
   nb::implicitly_convertible<HasMlxArray, mx::array>();
 }

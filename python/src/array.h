@@ -13,6 +13,8 @@ using ArrayClass = nanobind::class_<core::array>;
 void bind_array_operators(ArrayClass& c);
 void bind_array_methods(ArrayClass& c);
 void bind_array_conversions(ArrayClass& c);
+void bind_array_reductions(ArrayClass& c);
+void bind_array_scans(ArrayClass& c);
 /// Called when all operators are bound.
 void install_fast_operators(ArrayClass& c);
 

@@ -31,13 +31,33 @@ PyObject* wrap(mx::array&& a) {
   return nb::cast(std::move(a)).release().ptr();
 }
 
-/// One slot: what was there before, and the short way to it.
+// What Python itself does with `a op b`. (Its own slot function cannot be
+// called: it looks whether it still stands in the type, and gives up if not.)
+PyObject* call_methods(
+    PyObject* a, PyObject* b, const char* plain, const char* reflected) {
+  if (PyObject_TypeCheck(a, array_type)) {
+    PyObject* result = PyObject_CallMethod(a, plain, "O", b);
+    if (result != Py_NotImplemented) {
+      return result;
+    }
+    Py_DECREF(result);
+  }
+  if (PyObject_TypeCheck(b, array_type)) {
+    return PyObject_CallMethod(b, reflected, "O", a);
+  }
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
+/// One slot: the short way, and the names of the methods for the long one.
 template <Binary function, binaryfunc PyNumberMethods::*slot>
 struct FastBinary {
-  static inline binaryfunc general = nullptr;
+  static inline const char* plain = nullptr;
+  static inline const char* reflected = nullptr;
 
-  static void install() {
-    general = std::exchange(array_type->tp_as_number->*slot, call);
+  static void install(const char* plain_name, const char* reflected_name) {
+    plain = plain_name;
+    reflected = reflected_name;
+    array_type->tp_as_number->*slot = call;
   }
 
   static PyObject* call(PyObject* a, PyObject* b) {
@@ -58,7 +78,7 @@ struct FastBinary {
       // The general way meets the same error and turns it into Python's.
       PyErr_Clear();
     }
-    return general(a, b);
+    return call_methods(a, b, plain, reflected);
   }
 };
 
@@ -66,10 +86,13 @@ struct FastBinary {
 
 void install_fast_operators(ArrayClass& c) {
   array_type = reinterpret_cast<PyTypeObject*>(c.ptr());
-  FastBinary<mx::add, &PyNumberMethods::nb_add>::install();
-  FastBinary<mx::subtract, &PyNumberMethods::nb_subtract>::install();
-  FastBinary<mx::multiply, &PyNumberMethods::nb_multiply>::install();
-  FastBinary<mx::divide, &PyNumberMethods::nb_true_divide>::install();
+  FastBinary<mx::add, &PyNumberMethods::nb_add>::install("__add__", "__radd__");
+  FastBinary<mx::subtract, &PyNumberMethods::nb_subtract>::install(
+      "__sub__", "__rsub__");
+  FastBinary<mx::multiply, &PyNumberMethods::nb_multiply>::install(
+      "__mul__", "__rmul__");
+  FastBinary<mx::divide, &PyNumberMethods::nb_true_divide>::install(
+      "__truediv__", "__rtruediv__");
 }
 
 }  // namespace mlx::python

@@ -31,6 +31,8 @@ NB_MODULE(core, m) {
   init_ops_shape(m);
   init_ops_join(m);
   init_ops_indexing(m);
+  init_ops_reduce(m);
+  init_ops_scan(m);
   init_ops_sort(m);
   init_io(m);
   init_ops_matmul(m);

@@ -22,6 +22,8 @@ void init_ops_elementwise_more(nanobind::module_& m);
 void init_ops_shape(nanobind::module_& m);
 void init_ops_join(nanobind::module_& m);
 void init_ops_indexing(nanobind::module_& m);
+void init_ops_reduce(nanobind::module_& m);
+void init_ops_scan(nanobind::module_& m);
 void init_ops_sort(nanobind::module_& m);
 void init_io(nanobind::module_& m);
 void init_ops_matmul(nanobind::module_& m);
