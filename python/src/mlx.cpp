@@ -37,4 +37,9 @@ NB_MODULE(core, m) {
   init_io(m);
   init_ops_matmul(m);
   init_ops_quantized(m);
+  init_random(m);
+  init_fast(m);
+  init_transforms(m);
+  init_vmap(m);
+  init_custom_function(m);
 }

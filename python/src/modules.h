@@ -28,5 +28,10 @@ void init_ops_sort(nanobind::module_& m);
 void init_io(nanobind::module_& m);
 void init_ops_matmul(nanobind::module_& m);
 void init_ops_quantized(nanobind::module_& m);
+void init_random(nanobind::module_& m);
+void init_fast(nanobind::module_& m);
+void init_transforms(nanobind::module_& m);
+void init_vmap(nanobind::module_& m);
+void init_custom_function(nanobind::module_& m);
 
 }  // namespace mlx::python
