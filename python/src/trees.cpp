@@ -72,7 +72,7 @@ nb::object map_dict(nb::handle node, const LeafFn& fn) {
     nb::object held_value = nb::borrow(value);
     mapped[held_key] = map_tree(held_value, fn);
   }
-  return std::move(mapped);
+  return mapped;
 }
 
 /// One object for the life of the process.
@@ -97,7 +97,7 @@ nb::object map_tree(nb::handle tree, const LeafFn& fn) {
     }
     nb::list state;
     state.append(fn(nb::cast(mx::random::KeySequence::default_().state())));
-    return std::move(state);
+    return state;
   }
   Level level;
   if (PyDict_Check(tree.ptr())) {
@@ -105,7 +105,7 @@ nb::object map_tree(nb::handle tree, const LeafFn& fn) {
   }
   nb::list items = map_items(tree, fn);
   if (PyList_Check(tree.ptr())) {
-    return std::move(items);
+    return items;
   }
   // collections.namedtuple and typing.NamedTuple.
   if (!PyTuple_CheckExact(tree.ptr()) && nb::hasattr(tree, "_make")) {
