@@ -131,6 +131,20 @@ mx::array constant_index(mx::ShapeElem at) {
   return mx::array(at, mx::int32);
 }
 
+// The positions of a range along the first of `ndim` axes.
+mx::array range_index(const Entry& range, size_t ndim) {
+  mx::Shape shape(ndim, 1);
+  shape[0] = range.length();
+  mx::array steps =
+      mx::multiply(mx::arange(range.length()), constant_index(range.step));
+  return mx::reshape(mx::add(steps, constant_index(range.start)), shape);
+}
+
+template <typename To, typename From>
+void append(To& to, const From& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
 // Ranges with step 1 become slices at a constant position, others index
 // arrays of their own behind the common axes of the given ones.
 ScatterPlan plan_scatter(const Selection& selected) {
@@ -164,12 +178,7 @@ ScatterPlan plan_scatter(const Selection& selected) {
         }
         continue;
       }
-      mx::Shape shape(stepped - stepped_axes.size(), 1);
-      shape[0] = e.length();
-      mx::array at = mx::add(
-          mx::multiply(mx::arange(e.length()), constant_index(e.step)),
-          constant_index(e.start));
-      plan.indices.push_back(mx::reshape(at, shape));
+      plan.indices.push_back(range_index(e, stepped - stepped_axes.size()));
       stepped_axes.push_back(axis);
       stepped_shape.push_back(e.length());
     } else if (e.kind == Kind::at) {
@@ -185,9 +194,6 @@ ScatterPlan plan_scatter(const Selection& selected) {
   for (int i = 0; i < ndim; ++i) {
     plan.order.push_back(position + i);
   }
-  auto append = [](auto& to, const auto& from) {
-    to.insert(to.end(), from.begin(), from.end());
-  };
   append(plan.order, stepped_axes);
   append(plan.order, kept_axes);
   plan.shape = common;
@@ -343,8 +349,7 @@ bool is_one_mask(const std::vector<IndexPart>& parts) {
 mx::array divided(
     const mx::array& a, const Selection& selected, const mx::array& value) {
   if (!selected.has_indices) {
-    mx::array quotient =
-        mx::divide(read_selected(selected), mx::astype(value, a.dtype()));
+    mx::array quotient = mx::divide(read_selected(selected), value);
     return write_selected(a, selected, quotient, Write::set);
   }
   if (mx::issubdtype(a.dtype(), mx::inexact)) {
@@ -422,8 +427,8 @@ void set_item(mx::array& a, const nb::object& index, const nb::object& value) {
     a = mx::masked_scatter(a, *parts[0].values, v);
     return;
   }
-  // The old node must not be held while the new one is computed, or its
-  // memory could not be taken over; nothing here outlives this call.
+  // No other handle on the old node may live on, or the new one could not take
+  // its memory over.
   a = write_selected(a, select(a, parts), v, Write::set);
 }
 
