@@ -32,8 +32,8 @@ Bounds slice_bounds(const Selection& selected) {
     }
     mx::ShapeElem n = selected.source.shape(e.axis);
     bool whole = e.kind == Kind::indices;
-    bounds.start.push_back(whole ? 0 : e.start);
     // -1 would count from the end.
+    bounds.start.push_back(whole ? 0 : e.start < 0 ? -n - 1 : e.start);
     bounds.stop.push_back(whole ? n : e.stop < 0 ? -n - 1 : e.stop);
     bounds.step.push_back(e.step);
   }
@@ -412,10 +412,12 @@ mx::array get_item(const mx::array& a, const nb::object& index) {
     mx::array one = mx::expand_dims(a, 0);
     mx::array flag = *parts[0].values;
     evaluate(flag);
-    return flag.item<bool>()
-               ? one
-               : mx::slice(
-                     one, mx::Shape(one.ndim(), 0), mx::Shape(one.ndim(), 0));
+    if (flag.item<bool>()) {
+      return one;
+    }
+    mx::Shape none = one.shape();
+    none[0] = 0;
+    return mx::slice(one, mx::Shape(one.ndim(), 0), none);
   }
   return read_selected(select(a, parts));
 }

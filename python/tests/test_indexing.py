@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-FIXED = settings(derandomize=True, max_examples=300, deadline=None)
+FIXED = settings(derandomize=True, max_examples=150, deadline=None)
 
 
 def counting(*shape: int, dtype: type = np.int32) -> np.ndarray:
@@ -156,7 +156,8 @@ def test_masks_as_numpy(case: tuple[np.ndarray, np.ndarray]) -> None:
     found[mask.tolist()] = 5
     expected[mask] = 5
     check(found, expected)
-    check(found.at[mx.array(mask)].multiply(3), np.where(found == 5, 15, found))
+    expected[mask] *= 3
+    check(found.at[mx.array(mask)].multiply(3), expected)
 
 
 def test_gradients_flow_through_indexing() -> None:
