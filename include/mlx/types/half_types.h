@@ -161,6 +161,23 @@ MLX_HALF_OPERATORS(bfloat16_t)
 #undef MLX_HALF_OPERATORS
 #undef MLX_HALF_BINARY
 
+// Comparisons; without them complex numbers would be as good a match.
+#define MLX_HALF_COMPARE(half, op)             \
+  constexpr bool operator op(half a, half b) { \
+    return float(a) op float(b);               \
+  }
+#define MLX_HALF_COMPARISONS(half) \
+  MLX_HALF_COMPARE(half, ==)       \
+  MLX_HALF_COMPARE(half, !=)       \
+  MLX_HALF_COMPARE(half, <)        \
+  MLX_HALF_COMPARE(half, <=)       \
+  MLX_HALF_COMPARE(half, >)        \
+  MLX_HALF_COMPARE(half, >=)
+MLX_HALF_COMPARISONS(float16_t)
+MLX_HALF_COMPARISONS(bfloat16_t)
+#undef MLX_HALF_COMPARISONS
+#undef MLX_HALF_COMPARE
+
 // Side by side, the two 16-bit types meet in float32.
 #define MLX_HALF_MIXED(result, op)                          \
   constexpr result operator op(float16_t a, bfloat16_t b) { \
