@@ -161,41 +161,54 @@ MLX_HALF_OPERATORS(bfloat16_t)
 #undef MLX_HALF_OPERATORS
 #undef MLX_HALF_BINARY
 
-// Comparisons; without them complex numbers would be as good a match.
-#define MLX_HALF_COMPARE(half, op)             \
-  constexpr bool operator op(half a, half b) { \
-    return float(a) op float(b);               \
-  }
-#define MLX_HALF_COMPARISONS(half) \
-  MLX_HALF_COMPARE(half, ==)       \
-  MLX_HALF_COMPARE(half, !=)       \
-  MLX_HALF_COMPARE(half, <)        \
-  MLX_HALF_COMPARE(half, <=)       \
-  MLX_HALF_COMPARE(half, >)        \
-  MLX_HALF_COMPARE(half, >=)
-MLX_HALF_COMPARISONS(float16_t)
-MLX_HALF_COMPARISONS(bfloat16_t)
-#undef MLX_HALF_COMPARISONS
-#undef MLX_HALF_COMPARE
-
 // Side by side, the two 16-bit types meet in float32.
-#define MLX_HALF_MIXED(result, op)                          \
-  constexpr result operator op(float16_t a, bfloat16_t b) { \
-    return float(a) op float(b);                            \
-  }                                                         \
-  constexpr result operator op(bfloat16_t a, float16_t b) { \
-    return float(a) op float(b);                            \
+#define MLX_HALF_MIXED(op)                                 \
+  constexpr float operator op(float16_t a, bfloat16_t b) { \
+    return float(a) op float(b);                           \
+  }                                                        \
+  constexpr float operator op(bfloat16_t a, float16_t b) { \
+    return float(a) op float(b);                           \
   }
-MLX_HALF_MIXED(float, +)
-MLX_HALF_MIXED(float, -)
-MLX_HALF_MIXED(float, *)
-MLX_HALF_MIXED(float, /)
-MLX_HALF_MIXED(bool, ==)
-MLX_HALF_MIXED(bool, !=)
-MLX_HALF_MIXED(bool, <)
-MLX_HALF_MIXED(bool, <=)
-MLX_HALF_MIXED(bool, >)
-MLX_HALF_MIXED(bool, >=)
+MLX_HALF_MIXED(+)
+MLX_HALF_MIXED(-)
+MLX_HALF_MIXED(*)
+MLX_HALF_MIXED(/)
 #undef MLX_HALF_MIXED
+
+namespace detail {
+
+template <typename T>
+constexpr bool is_half_v =
+    std::is_same_v<T, float16_t> || std::is_same_v<T, bfloat16_t>;
+
+/// Operand pairs with a 16-bit type, all compared as double or float.
+template <typename A, typename B>
+concept HalfPair = (is_half_v<A> &&
+                    (is_half_v<B> || std::is_arithmetic_v<B>)) ||
+                   (std::is_arithmetic_v<A> && is_half_v<B>);
+
+template <typename A, typename B>
+using HalfCompare = std::conditional_t<
+    std::is_same_v<A, double> || std::is_same_v<B, double>,
+    double,
+    float>;
+
+}  // namespace detail
+
+// Exact matches, so that complex numbers are never as good a match.
+#define MLX_HALF_COMPARE(op)                       \
+  template <typename A, typename B>                \
+  requires detail::HalfPair<A, B>                  \
+  constexpr bool operator op(A a, B b) {           \
+    using C = detail::HalfCompare<A, B>;           \
+    return static_cast<C>(a) op static_cast<C>(b); \
+  }
+MLX_HALF_COMPARE(==)
+MLX_HALF_COMPARE(!=)
+MLX_HALF_COMPARE(<)
+MLX_HALF_COMPARE(<=)
+MLX_HALF_COMPARE(>)
+MLX_HALF_COMPARE(>=)
+#undef MLX_HALF_COMPARE
 
 }  // namespace mlx::core
