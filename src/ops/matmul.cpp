@@ -126,6 +126,16 @@ array product(const array& a, const array& b, Stream s) {
   return make_node<Matmul>(product_shape(a, b), a.dtype(), {a, b}, s);
 }
 
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) {
+    return false;
+  }
+  return std::equal(
+      from.rbegin(), from.rend(), to.rbegin(), [](ShapeElem f, ShapeElem t) {
+        return f == t || f == 1;
+      });
+}
+
 /// c in the shape of the product of the (perhaps flattened) operands.
 array broadcast_addend(
     const array& c, const Shape& shape, const Shape& flat, Stream s) {
@@ -167,8 +177,7 @@ array addmm(
   if (ops.row_added) {
     visible.erase(visible.end() - (ops.col_added ? 1 : 2));
   }
-  if (c.ndim() > visible.size() ||
-      broadcast_shapes(c.shape(), visible) != visible) {
+  if (!broadcasts_to(c.shape(), visible)) {
     invalid(
         "addmm",
         "c does not broadcast to the product: ",

@@ -271,7 +271,9 @@ array quantized_matmul(
         " The last of x must equal it.");
   }
   if (dtype == float64) {
-    array full = dequantize_any(m, matrix, s);
+    m.scales = astype(m.scales, float64, s);
+    m.biases = astype(m.biases, float64, s);
+    array full = dequantize_wide(m, matrix, s);
     return matmul(x, transpose ? swapaxes(full, -1, -2, s) : full, s);
   }
   array in = astype(x, dtype, s);

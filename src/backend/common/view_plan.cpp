@@ -54,8 +54,13 @@ ViewPlan view_plan(const Slice& op, const array& in, const array&) {
 void share_view(const array& in, const ViewPlan& plan, array& out) {
   auto [reached, row, column] = check_contiguity(out.shape(), plan.strides);
   // A view that reaches as many elements as a whole, gapless input does is
-  // gapless too; a row- or column-major one always is.
-  bool whole = in.flags().contiguous && reached == in.data_size();
+  // gapless too, unless it runs backwards: then its elements lie before the
+  // first one. A row- or column-major one always is.
+  bool forward =
+      std::all_of(plan.strides.begin(), plan.strides.end(), [](int64_t stride) {
+        return stride >= 0;
+      });
+  bool whole = forward && in.flags().contiguous && reached == in.data_size();
   array::Flags flags{whole || row || column, row, column};
   size_t data_size = whole ? in.data_size() : reached;
   out.copy_shared_buffer(

@@ -223,6 +223,10 @@ void copy_lines(const GemmSource& source, int64_t lines, int64_t depth, T* to) {
     const S* from = static_cast<const S*>(source.data) + i * source.line_stride;
     for (int64_t k = 0; k < depth; k += n) {
       size_t lanes = size_t(depth - k < n ? depth - k : n);
+      if (source.depth_stride == 1 && lanes == size_t(n)) {
+        load_as<T>(from + k).store(to + i * depth + k);
+        continue;
+      }
       S gathered[n];
       const S* part = from + k;
       if (source.depth_stride != 1) {

@@ -8,6 +8,7 @@
 // AVX2 (Zen 3): 4 bits, about 0.8 cycles for 8 codes, so memory is the limit.
 #include "backend/cpu/kernels/quantized.h"
 #include "backend/cpu/kernels/quantized_codes.h"
+#include "backend/cpu/kernels/register_transpose.h"
 
 namespace mlx::core::cpu::MLX_ISA {
 
@@ -212,22 +213,63 @@ void dot_rows(
   }
 }
 
-/// Tiles of x for `rows` rows side by side, each lane divided by the power of
-/// two that its codes carry. Past the end of x there are zeros.
+/// One tile of x in the order in which codes lie in their words, each lane
+/// divided by the power of two that its codes carry: a transpose, as lanes
+/// hold neighbours. Reads up to 8 numbers past the tile.
+template <int Bits>
+MLX_INLINE void arrange_tile(const float* x, float* to) {
+  using C = Codes<Bits>;
+  constexpr int kUsed = C::per_lane < 8 ? C::per_lane : 8;
+#pragma GCC unroll 2
+  for (int start = 0; start < C::per_lane; start += 8) {
+    Float8 rows[8];
+#pragma GCC unroll 8
+    for (int lane = 0; lane < 8; ++lane) {
+      __builtin_memcpy(
+          &rows[lane], x + lane * C::per_lane + start, sizeof(Float8));
+    }
+    transpose_registers<8>(rows);
+#pragma GCC unroll 8
+    for (int j = 0; j < kUsed; ++j) {
+      float even = C::unscale(0, start + j);
+      float odd = C::unscale(1, start + j);
+      rows[j] *= Float8{even, odd, even, odd, even, odd, even, odd};
+      __builtin_memcpy(to + (start + j) * 8, &rows[j], sizeof(Float8));
+    }
+  }
+}
+
+/// Tiles of x for `rows` rows side by side; zeros past the end of x.
 template <int Bits>
 void arrange(const float* x, int64_t rows, int64_t depth, float* to) {
   using C = Codes<Bits>;
   for (int64_t start = 0; start < depth; start += C::count) {
     for (int64_t r = 0; r < rows; ++r) {
       const float* from = x + r * depth + start;
-      int64_t present = depth - start;
-      for (int j = 0; j < C::per_lane; ++j) {
-        for (int lane = 0; lane < 8; ++lane) {
-          int at = lane * C::per_lane + j;
-          *to++ = at < present ? from[at] * C::unscale(lane, j) : 0.0f;
-        }
+      if (depth - start < C::count + 8) {
+        int64_t left = depth - start < C::count ? depth - start : C::count;
+        alignas(32) float padded[C::count + 8] = {};
+        __builtin_memcpy(padded, from, size_t(left) * sizeof(float));
+        arrange_tile<Bits>(padded, to);
+      } else {
+        arrange_tile<Bits>(from, to);
       }
+      to += C::count;
     }
+  }
+}
+
+/// Sums over groups, in the order of the lanes of a vector of 8.
+void sum_groups(const float* x, int64_t groups, int group_size, float* to) {
+  for (int64_t g = 0; g < groups; ++g) {
+    Float8 sum = {};
+    for (int i = 0; i < group_size; i += 8) {
+      Float8 part;
+      __builtin_memcpy(&part, x + g * group_size + i, sizeof(part));
+      sum += part;
+    }
+    to[g] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
+            ((sum[1] + sum[5]) + (sum[3] + sum[7]));
   }
 }
 
@@ -242,15 +284,11 @@ void qmv_arrange(
     float* arranged,
     float* sums) {
   int64_t stride = qmv_sums_size(depth, group_size);
+  int64_t groups = depth / group_size;
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t g = 0; g < stride; ++g) {
-      float sum = 0;
-      if (g < depth / group_size) {
-        for (int64_t i = 0; i < group_size; ++i) {
-          sum += x[r * depth + g * group_size + i];
-        }
-      }
-      sums[r * stride + g] = sum;
+    sum_groups(x + r * depth, groups, group_size, sums + r * stride);
+    for (int64_t g = groups; g < stride; ++g) {
+      sums[r * stride + g] = 0;
     }
   }
   for (int64_t r = 0; r < rows;) {

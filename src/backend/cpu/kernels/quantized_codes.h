@@ -170,7 +170,22 @@ MLX_INLINE void with_groups(int group_size, F&& f) {
   return f.template operator()<1>();
 }
 
-/// count numbers as floats, then zeros up to `padded`.
+MLX_INLINE float as_float(const float* p) {
+  return *p;
+}
+MLX_INLINE float as_float(const float16_t* p) {
+  Half half = {};
+  __builtin_memcpy(&half, p, sizeof(*p));
+  return from_float16(half)[0];
+}
+MLX_INLINE float as_float(const bfloat16_t* p) {
+  Half half = {};
+  __builtin_memcpy(&half, p, sizeof(*p));
+  return from_bfloat16(half)[0];
+}
+
+/// count numbers as floats, then zeros up to `padded`. The few of a tail one
+/// by one: a partial load would cost more than all of a short row.
 template <typename S>
 MLX_INLINE void copy_as_float(
     const S* from, int64_t count, int64_t padded, float* to) {
@@ -179,10 +194,11 @@ MLX_INLINE void copy_as_float(
   for (; i + n <= count; i += n) {
     load_as<float>(from + i).store(to + i);
   }
-  for (; i < padded; i += n) {
-    size_t lanes = i < count ? size_t(count - i) : 0;
-    size_t width = size_t(padded - i < n ? padded - i : n);
-    load_partial_as<float>(from + i, lanes).store_partial(to + i, width);
+  for (; i < count; ++i) {
+    to[i] = as_float(from + i);
+  }
+  for (; i < padded; ++i) {
+    to[i] = 0;
   }
 }
 
