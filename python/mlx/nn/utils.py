@@ -49,6 +49,11 @@ def value_and_grad(
     def wrapped(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         parameters = model.trainable_parameters()
         originals = _by_path(parameters)
+        if not originals:
+            raise ValueError(
+                f"[value_and_grad] nothing to train: {type(model).__name__}. "
+                "The model must have parameters that are not frozen."
+            )
         try:
             return run_with_gradient(parameters, *args, **kwargs)
         finally:
