@@ -406,6 +406,15 @@ mx::array apply(AtUpdate update, const mx::array& a, const mx::array& b) {
 }  // namespace
 
 mx::array get_item(const mx::array& a, const nb::object& index) {
+  // The most frequent index by a short way.
+  if (PyLong_CheckExact(index.ptr()) && a.ndim() > 0) {
+    int overflow = 0;
+    long at = PyLong_AsLongAndOverflow(index.ptr(), &overflow);
+    long n = a.shape(0);
+    if (!overflow && at >= -n && at < n) {
+      return mx::take(a, static_cast<int>(at), 0);
+    }
+  }
   std::vector<IndexPart> parts = index_parts(index);
   if (is_one_mask(parts) && parts[0].axes() == 0) {
     // True adds an axis of length 1, False one of length 0.
