@@ -7,6 +7,7 @@
 
 #include "convert.h"
 #include "mlx/ops.h"
+#include "ops/slice_update.h"
 #include "selection.h"
 #include "types/error.h"
 
@@ -16,45 +17,31 @@ namespace {
 
 using Kind = Entry::Kind;
 
-/// Start, stop and strides of a slice as the core takes them.
-struct Bounds {
-  mx::Shape start;
-  mx::Shape stop;
-  mx::Shape step;
-};
-
 // Ranges and integers; whole axes where an index array stands.
-Bounds slice_bounds(const Selection& selected) {
-  Bounds bounds;
+mx::SliceParams slice_bounds(const Selection& selected) {
+  mx::SliceParams bounds;
   for (const Entry& e : selected.entries) {
     if (e.kind == Kind::new_axis) {
       continue;
     }
-    mx::ShapeElem n = selected.source.shape(e.axis);
     bool whole = e.kind == Kind::indices;
-    // -1 would count from the end.
-    bounds.start.push_back(whole ? 0 : e.start < 0 ? -n - 1 : e.start);
-    bounds.stop.push_back(whole ? n : e.stop < 0 ? -n - 1 : e.stop);
-    bounds.step.push_back(e.step);
+    bounds.start.push_back(whole ? 0 : e.start);
+    bounds.stop.push_back(whole ? selected.source.shape(e.axis) : e.stop);
+    bounds.strides.push_back(e.step);
   }
   return bounds;
 }
 
-// `a` with the axes of the integers gone.
+// What ranges and integers select, the axes of the integers gone.
 mx::array without_integers(const Selection& selected) {
-  Bounds b = slice_bounds(selected);
-  mx::array part = mx::slice(
-      selected.source,
-      std::move(b.start),
-      std::move(b.stop),
-      std::move(b.step));
   std::vector<int> axes;
   for (const Entry& e : selected.entries) {
     if (e.kind == Kind::at) {
       axes.push_back(e.axis);
     }
   }
-  return axes.empty() ? part : mx::squeeze(part, axes);
+  return mx::take_slice(
+      selected.source, slice_bounds(selected), axes, mx::to_stream({}));
 }
 
 // `a` with `count` axes moved from one place to another.
@@ -280,40 +267,29 @@ mx::array fitted_to_scatter(
   return mx::broadcast_to(mx::reshape(fit, full), plan.shape);
 }
 
-enum class Write { set, add, multiply, maximum, minimum };
-
 mx::array write_slice(
-    const Selection& selected, const mx::array& value, Write write) {
-  const mx::array& a = selected.source;
-  mx::array update = fitted_to_slice(value, selected);
-  auto [start, stop, step] = slice_bounds(selected);
-  switch (write) {
-    case Write::set:
-      return mx::slice_update(a, update, start, stop, step);
-    case Write::add:
-      return mx::slice_update_add(a, update, start, stop, step);
-    case Write::multiply:
-      return mx::slice_update_prod(a, update, start, stop, step);
-    case Write::maximum:
-      return mx::slice_update_max(a, update, start, stop, step);
-    default:
-      return mx::slice_update_min(a, update, start, stop, step);
-  }
+    const Selection& selected, const mx::array& value, mx::Accumulate mode) {
+  return mx::slice_update(
+      selected.source,
+      fitted_to_slice(value, selected),
+      slice_bounds(selected),
+      mode,
+      mx::to_stream({}));
 }
 
 mx::array write_scattered(
-    const Selection& selected, const mx::array& value, Write write) {
+    const Selection& selected, const mx::array& value, mx::Accumulate mode) {
   const mx::array& a = selected.source;
   ScatterPlan plan = plan_scatter(selected);
   mx::array updates = fitted_to_scatter(value, selected, plan);
-  switch (write) {
-    case Write::set:
+  switch (mode) {
+    case mx::Accumulate::none:
       return mx::scatter(a, plan.indices, updates, plan.axes);
-    case Write::add:
+    case mx::Accumulate::sum:
       return mx::scatter_add(a, plan.indices, updates, plan.axes);
-    case Write::multiply:
+    case mx::Accumulate::prod:
       return mx::scatter_prod(a, plan.indices, updates, plan.axes);
-    case Write::maximum:
+    case mx::Accumulate::max:
       return mx::scatter_max(a, plan.indices, updates, plan.axes);
     default:
       return mx::scatter_min(a, plan.indices, updates, plan.axes);
@@ -324,11 +300,11 @@ mx::array write_selected(
     const mx::array& a,
     const Selection& selected,
     const mx::array& value,
-    Write write) {
+    mx::Accumulate mode) {
   mx::array typed = mx::astype(value, a.dtype());
   mx::array result = selected.has_indices
-                         ? write_scattered(selected, typed, write)
-                         : write_slice(selected, typed, write);
+                         ? write_scattered(selected, typed, mode)
+                         : write_slice(selected, typed, mode);
   return mx::reshape(result, a.shape());
 }
 
@@ -350,17 +326,17 @@ mx::array divided(
     const mx::array& a, const Selection& selected, const mx::array& value) {
   if (!selected.has_indices) {
     mx::array quotient = mx::divide(read_selected(selected), value);
-    return write_selected(a, selected, quotient, Write::set);
+    return write_selected(a, selected, quotient, mx::Accumulate::none);
   }
   if (mx::issubdtype(a.dtype(), mx::inexact)) {
     mx::array factor = mx::reciprocal(mx::astype(value, a.dtype()));
-    return write_selected(a, selected, factor, Write::multiply);
+    return write_selected(a, selected, factor, mx::Accumulate::prod);
   }
   Selection floats = selected;
   floats.source = mx::astype(selected.source, mx::float32);
   mx::array factor = mx::reciprocal(mx::astype(value, mx::float32));
   mx::array result = write_selected(
-      mx::astype(a, mx::float32), floats, factor, Write::multiply);
+      mx::astype(a, mx::float32), floats, factor, mx::Accumulate::prod);
   return mx::astype(result, a.dtype());
 }
 
@@ -371,18 +347,21 @@ mx::array updated_selected(
     AtUpdate update) {
   switch (update) {
     case AtUpdate::add:
-      return write_selected(a, selected, value, Write::add);
+      return write_selected(a, selected, value, mx::Accumulate::sum);
     case AtUpdate::subtract:
       return write_selected(
-          a, selected, mx::negative(mx::astype(value, a.dtype())), Write::add);
+          a,
+          selected,
+          mx::negative(mx::astype(value, a.dtype())),
+          mx::Accumulate::sum);
     case AtUpdate::multiply:
-      return write_selected(a, selected, value, Write::multiply);
+      return write_selected(a, selected, value, mx::Accumulate::prod);
     case AtUpdate::divide:
       return divided(a, selected, value);
     case AtUpdate::maximum:
-      return write_selected(a, selected, value, Write::maximum);
+      return write_selected(a, selected, value, mx::Accumulate::max);
     default:
-      return write_selected(a, selected, value, Write::minimum);
+      return write_selected(a, selected, value, mx::Accumulate::min);
   }
 }
 
@@ -440,7 +419,7 @@ void set_item(mx::array& a, const nb::object& index, const nb::object& value) {
   }
   // No other handle on the old node may live on, or the new one could not take
   // its memory over.
-  a = write_selected(a, select(a, parts), v, Write::set);
+  a = write_selected(a, select(a, parts), v, mx::Accumulate::none);
 }
 
 mx::array updated_at(

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "mlx/ops.h"
+#include "ops/slice_update.h"
 #include "ops/views.h"
 #include "types/error.h"
 
@@ -112,11 +113,10 @@ array take(const array& a, int index, int axis, StreamOrDevice s) {
         length,
         ". Expected -length <= index < length."));
   }
-  Shape start(a.ndim(), 0);
-  Shape stop = a.shape();
-  start[axis] = index < 0 ? index + length : index;
-  stop[axis] = start[axis] + 1;
-  return squeeze(slice(a, start, stop, s), axis, s);
+  SliceParams slice{Shape(a.ndim(), 0), a.shape(), Shape(a.ndim(), 1)};
+  slice.start[axis] = index < 0 ? index + length : index;
+  slice.stop[axis] = slice.start[axis] + 1;
+  return take_slice(a, slice, {axis}, to_stream(s));
 }
 
 array take(const array& a, int index, StreamOrDevice s) {

@@ -11,12 +11,6 @@ namespace mlx::core {
 
 namespace {
 
-array take_slice(const array& a, const SliceParams& slice, Stream s) {
-  return is_whole(slice, a.shape())
-             ? a
-             : make_node<Slice>(slice_shape(slice), a.dtype(), {a}, s, slice);
-}
-
 array update_slice(
     const array& src,
     const array& update,
@@ -34,6 +28,33 @@ array update_slice(
 }
 
 }  // namespace
+
+// Indexing is called so often that it counts: shapes are found here rather
+// than by the functions for each step.
+array take_slice(
+    const array& a,
+    const SliceParams& slice,
+    const std::vector<int>& dropped,
+    Stream s) {
+  bool whole = is_whole(slice, a.shape());
+  array part =
+      whole ? a
+            : make_node<Slice>(slice_shape(slice), a.dtype(), {a}, s, slice);
+  if (dropped.empty()) {
+    return part;
+  }
+  Shape shape;
+  size_t next = 0;
+  for (size_t i = 0; i < part.ndim(); ++i) {
+    if (next < dropped.size() && dropped[next] == static_cast<int>(i)) {
+      ++next;
+    } else {
+      shape.push_back(part.shape()[i]);
+    }
+  }
+  return make_node<Squeeze>(
+      std::move(shape), a.dtype(), {part}, s, AxesParams{dropped});
+}
 
 array slice_update(
     const array& src,
@@ -103,9 +124,9 @@ std::vector<array> SliceUpdate::jvp(
   if (mode == Accumulate::none || mode == Accumulate::sum) {
     return {slice_update(t[0], t[1], slice, mode, s)};
   }
-  array old = take_slice(primals[0], slice, s);
+  array old = take_slice(primals[0], slice, {}, s);
   const array& update = primals[1];
-  array t_old = take_slice(t[0], slice, s);
+  array t_old = take_slice(t[0], slice, {}, s);
   if (mode == Accumulate::prod) {
     array moved = add(multiply(t_old, update, s), multiply(old, t[1], s), s);
     return {slice_update(t[0], moved, slice, Accumulate::none, s)};
@@ -127,10 +148,10 @@ std::vector<array> SliceUpdate::vjp(
   Stream s = stream();
   const auto& [mode, slice] = params();
   const array& c = cotangents[0];
-  array inner = take_slice(c, slice, s);
+  array inner = take_slice(c, slice, {}, s);
   array zero(0, c.dtype());
   auto wins = [&, mode = mode, &slice = slice] {
-    array old = take_slice(primals[0], slice, s);
+    array old = take_slice(primals[0], slice, {}, s);
     return mode == Accumulate::max ? greater(old, primals[1])
                                    : less(old, primals[1]);
   };
@@ -148,7 +169,7 @@ std::vector<array> SliceUpdate::vjp(
       case Accumulate::prod:
         grads.push_back(
             of_source ? slice_update(c, primals[1], slice, mode, s)
-                      : multiply(inner, take_slice(primals[0], slice, s)));
+                      : multiply(inner, take_slice(primals[0], slice, {}, s)));
         break;
       default:
         grads.push_back(

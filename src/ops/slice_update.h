@@ -47,6 +47,14 @@ class DynamicSliceUpdate final
   MLX_ALL_RULES()
 };
 
+/// A normalised slice without the axes `dropped` (sorted, of length 1 in it):
+/// what indexing with ranges and integers reads.
+array take_slice(
+    const array& a,
+    const SliceParams& slice,
+    const std::vector<int>& dropped,
+    Stream s);
+
 /// `src` with `update`, broadcast and cast, at a normalised slice.
 array slice_update(
     const array& src,
