@@ -23,13 +23,11 @@ DATA = Path(__file__).parent / "data"
 REFERENCE = json.loads((DATA / "smollm2_greedy.json").read_text())
 CASES = REFERENCE["cases"]
 TIE = 0.02
-# The file's scales are float16, and so is the embedding of a token before it is
-# cast: a relative 2**-11 at the entrance. Logits reach 25.
-FLOAT32_BOUND = 0.02
-# The same network, sums in another order.
-PIECES_BOUND = 2e-3
-# 8 bits of mantissa in 30 layers: MEAN of |difference| over the vocabulary.
-BFLOAT16_BOUND = 0.15
+# Sums in another order, over 30 layers; logits reach 25. Measured: 4e-5.
+FLOAT32_BOUND = 2e-4
+# 8 bits of mantissa: the MEAN of |difference| over the vocabulary. Measured: 0.052
+# (float16: 0.030).
+BFLOAT16_BOUND = 0.08
 
 LoadModel = Callable[[mx.Dtype], Llama]
 
@@ -105,4 +103,4 @@ def test_prefill_in_pieces_gives_the_same_logits(
     cache = model.new_cache()
     for start in range(0, len(ids), piece):
         logits = logits_of(model, ids[start : start + piece], cache)
-    assert np.abs(logits - whole).max() < PIECES_BOUND
+    assert np.abs(logits - whole).max() < FLOAT32_BOUND
