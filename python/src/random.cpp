@@ -35,8 +35,8 @@ void bind_keys(nb::module_& m) {
       "    seed (int): From 0 to 2^64 - 1.\n\n"
       "Example:\n"
       "    >>> mx.random.seed(0)\n"
-      "    >>> mx.random.uniform(shape=(2,))\n"
-      "    array([0.872414, 0.443021], dtype=float32)");
+      "    >>> mx.random.uniform(shape=(4,))\n"
+      "    array([0.872414, 0.443021, 0.277081, 0.786595], dtype=float32)");
   m.def(
       "key",
       mx::random::key,
@@ -108,8 +108,8 @@ void bind_uniform(nb::module_& m) {
       "    key (array, optional): Default: one of the thread's sequence.\n"
       "    stream (Stream or Device, optional): Where to compute.\n\n"
       "Example:\n"
-      "    >>> mx.random.uniform(shape=(2,), key=mx.random.key(42))\n"
-      "    array([0.574144, 0.856638], dtype=float32)");
+      "    >>> mx.random.uniform(shape=(4,), key=mx.random.key(42))\n"
+      "    array([0.574144, 0.856638, 0.0594612, 0.0623556], dtype=float32)");
   m.def(
       "randint",
       [](nb::handle low,

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <thread>
 
-#include "backend/cpu/isa.h"
 #include "backend/cpu/stream_worker.h"
 #include "types/error.h"
 
@@ -206,8 +205,7 @@ const DeviceInfo& CpuBackend::device_info(int) const {
       }
     }
     (*facts)["device_name"] = model;
-    (*facts)["architecture"] =
-        std::string("x86-64-v") + std::to_string(isa_level());
+    (*facts)["architecture"] = "x86_64";
     return facts;
   }();
   return *info;
