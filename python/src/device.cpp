@@ -5,7 +5,7 @@
 #include <nanobind/stl/variant.h>
 
 #include <iostream>
-#include <mutex>
+#include <set>
 #include <sstream>
 
 #include "casters.h"
@@ -126,14 +126,14 @@ void bind_functions(nb::module_& m) {
       "    'x86_64'");
 }
 
-/// Says once that a name under mx.metal has moved.
+/// Says once for each name under mx.metal that it has moved.
 void deprecated(const char* name) {
-  static std::once_flag once;
-  std::call_once(once, [name] {
+  static std::set<std::string> said;  // guarded by the interpreter's lock
+  if (said.insert(name).second) {
     std::cerr << "mx.metal." << name
               << " is deprecated and will be removed. Use mx." << name
               << " instead.\n";
-  });
+  }
 }
 
 void bind_metal(nb::module_& m) {
