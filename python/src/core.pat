@@ -1,0 +1,12 @@
+# Names that signatures of mlx.core use and only type checkers see.
+mlx.core.__prefix__:
+    \from collections.abc import Callable, Sequence
+    \from typing import Any, Protocol, Union
+    scalar = Union[int, float, bool, complex]
+    list_or_scalar = Union[scalar, list[Any]]
+    StreamOrDevice = Union[Stream, ThreadLocalStream, Device, DeviceType, None]
+
+    class DLPackCompatible(Protocol):
+        def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+        def __dlpack_device__(self) -> tuple[int, int]: ...
+
