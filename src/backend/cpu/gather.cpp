@@ -171,6 +171,18 @@ class AxisGather {
         plan_(indices.shape(), {a.strides(), indices.strides()}, axis) {
     inner_shared_ = plan_.is_shared(1);
     slice_ = {plan_.inner_shape, plan_.inner[0]};
+    // Indices that are the same for all rows are read once.
+    bool same = inner_shared_;
+    for (int64_t s : plan_.outer[1]) {
+      same = same && s == 0;
+    }
+    if (same && plan_.outer_size > 1) {
+      offsets_.resize(count_);
+      for (int64_t i = 0; i < count_; i += kIndexBlock) {
+        int64_t n = std::min(count_ - i, kIndexBlock);
+        read(i * index_step_, index_step_, n, offsets_.data() + i);
+      }
+    }
   }
 
   // Rows begin to end of the result's (outer x count) rows of inner elements.
@@ -185,7 +197,10 @@ class AxisGather {
                         at * index_step_;
       int64_t n = std::min(end - row, count_ - at);
       T* to = to_ + row * plan_.inner_size;
-      if (inner_shared_) {
+      if (!offsets_.empty()) {
+        copy_slices(from, slice_, offsets_.data() + at, n, to);
+        row += n;
+      } else if (inner_shared_) {
         n = std::min(n, kIndexBlock);
         read(indices, index_step_, n, offsets);
         copy_slices(from, slice_, offsets, n, to);
@@ -250,6 +265,7 @@ class AxisGather {
   AxisPlan plan_;
   bool inner_shared_;
   SlicePlan slice_{{}, {}};
+  std::vector<int64_t> offsets_;
 };
 
 }  // namespace
