@@ -292,8 +292,48 @@ void reduce(const Reduce& op, const array& x, array& out) {
   }
 }
 
+namespace {
+
+// The axis is not the last: neighbours in memory belong to different results.
+void arg_reduce_columns(
+    const ArgReduceLoops& loops, int axis, const array& x, uint32_t* to) {
+  int64_t n = x.shape(axis);
+  int64_t cols = 1;
+  for (int i = axis + 1; i < static_cast<int>(x.ndim()); ++i) {
+    cols *= x.shape(i);
+  }
+  int64_t panel = std::min<int64_t>(cols, 1024);
+  int64_t panels = blocks(cols, panel);
+  int64_t outer = static_cast<int64_t>(x.size()) / (n * cols);
+  parallel_for(
+      outer * panels,
+      std::max<int64_t>(1, kGrain / (n * panel)),
+      [&](size_t begin, size_t end) {
+        for (int64_t i = begin; i < static_cast<int64_t>(end); ++i) {
+          int64_t first = i % panels * panel;
+          int64_t row = i / panels;
+          loops.columns(
+              x.data<char>() + (row * n * cols + first) * x.itemsize(),
+              cols,
+              n,
+              std::min(panel, cols - first),
+              to + row * cols + first);
+        }
+      });
+}
+
+}  // namespace
+
 void arg_reduce(const ArgReduce& op, const array& x, array& out) {
   uint32_t* to = allocate_output<uint32_t>(out);
+  if (out.size() == 0) {
+    return;
+  }
+  ArgReduceLoops loops = arg_reduce_loops(op.params().largest, x.dtype());
+  if (x.flags().row_contiguous && op.params().axis + 1 < int(x.ndim())) {
+    arg_reduce_columns(loops, op.params().axis, x, to);
+    return;
+  }
   // Rows along the axis, one after the other in memory.
   int axis = op.params().axis;
   Shape shape = x.shape();
@@ -323,13 +363,12 @@ void arg_reduce(const ArgReduce& op, const array& x, array& out) {
     data = memory.get();
     outer = {{static_cast<int64_t>(out.size()), n}};
   }
-  ArgReduceFn loop = arg_reduce_loop(op.params().largest, x.dtype());
   parallel_for(
       out.size(),
       std::max<int64_t>(1, kGrain / n),
       [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
-          to[i] = loop(
+          to[i] = loops.row(
               data + offset_of(outer, static_cast<int64_t>(i)) * x.itemsize(),
               n);
         }

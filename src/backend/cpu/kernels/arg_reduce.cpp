@@ -1,4 +1,4 @@
-// The position of the extreme element of a row: the extreme first, by the
+// The position of the extreme element. Of a row: the extreme first, by the
 // loops of max and min in cache, then the first element equal to it. That is
 // two fast passes over a block instead of one that tracks positions.
 #include "backend/cpu/kernels/reduce_extremes.h"
@@ -21,6 +21,23 @@ MLX_INLINE A value(const T* p) {
 template <typename A>
 MLX_INLINE bool same(A x, A y) {
   return x == y || (is_nan(x) && is_nan(y));
+}
+
+// n elements as accumulators.
+template <typename T, typename A>
+MLX_INLINE void widen(const T* x, size_t n, A* to) {
+  if constexpr (detail::is_half<T>) {
+    constexpr size_t kWidth = Vec<A>::size;
+    size_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+      load_as<A>(x + i).store(to + i);
+    }
+    if (i < n) {
+      load_partial_as<A>(x + i, n - i).store_partial(to + i, n - i);
+    }
+  } else {
+    __builtin_memcpy(to, x, n * sizeof(A));
+  }
 }
 
 // The first element of x that is the same as `y`.
@@ -64,43 +81,76 @@ uint32_t arg_row(const void* data, size_t n) {
   return uint32_t(at + find<T, A>(x + at, count, best));
 }
 
+// Across rows: a panel of columns keeps its best elements and their rows. The
+// compiler vectorises the choice.
+template <typename Op, typename T, typename A>
+void arg_columns(
+    const void* data, int64_t stride, size_t rows, size_t n, uint32_t* to) {
+  constexpr size_t kPanel = 512;
+  const T* x = static_cast<const T*>(data);
+  A best[kPanel];
+  A row[kPanel];
+  for (size_t first = 0; first < n; first += kPanel, x += kPanel) {
+    size_t m = n - first < kPanel ? n - first : kPanel;
+    uint32_t* at = to + first;
+    for (size_t r = 0; r < rows; ++r) {
+      widen(x + int64_t(r) * stride, m, row);
+      if (r == 0) {
+        __builtin_memcpy(&best, &row, m * sizeof(A));
+        __builtin_memset(at, 0, m * sizeof(uint32_t));
+        continue;
+      }
+      for (size_t c = 0; c < m; ++c) {
+        bool wins = Op::beats(row[c], best[c]);
+        at[c] = wins ? uint32_t(r) : at[c];
+        best[c] = wins ? row[c] : best[c];
+      }
+    }
+  }
+}
+
+template <typename Op, typename T, typename A>
+constexpr ArgReduceLoops arg_pair() {
+  return {&arg_row<Op, T, A>, &arg_columns<Op, T, A>};
+}
+
 template <typename Op>
-ArgReduceFn arg_loop(Dtype dtype) {
+ArgReduceLoops arg_loops(Dtype dtype) {
   switch (dtype.val()) {
     case Dtype::Val::bool_:
     case Dtype::Val::uint8:
-      return &arg_row<Op, uint8_t, uint8_t>;
+      return arg_pair<Op, uint8_t, uint8_t>();
     case Dtype::Val::uint16:
-      return &arg_row<Op, uint16_t, uint16_t>;
+      return arg_pair<Op, uint16_t, uint16_t>();
     case Dtype::Val::uint32:
-      return &arg_row<Op, uint32_t, uint32_t>;
+      return arg_pair<Op, uint32_t, uint32_t>();
     case Dtype::Val::uint64:
-      return &arg_row<Op, uint64_t, uint64_t>;
+      return arg_pair<Op, uint64_t, uint64_t>();
     case Dtype::Val::int8:
-      return &arg_row<Op, int8_t, int8_t>;
+      return arg_pair<Op, int8_t, int8_t>();
     case Dtype::Val::int16:
-      return &arg_row<Op, int16_t, int16_t>;
+      return arg_pair<Op, int16_t, int16_t>();
     case Dtype::Val::int32:
-      return &arg_row<Op, int32_t, int32_t>;
+      return arg_pair<Op, int32_t, int32_t>();
     case Dtype::Val::int64:
-      return &arg_row<Op, int64_t, int64_t>;
+      return arg_pair<Op, int64_t, int64_t>();
     case Dtype::Val::float16:
-      return &arg_row<Op, float16_t, float>;
+      return arg_pair<Op, float16_t, float>();
     case Dtype::Val::bfloat16:
-      return &arg_row<Op, bfloat16_t, float>;
+      return arg_pair<Op, bfloat16_t, float>();
     case Dtype::Val::float32:
-      return &arg_row<Op, float, float>;
+      return arg_pair<Op, float, float>();
     case Dtype::Val::float64:
-      return &arg_row<Op, double, double>;
+      return arg_pair<Op, double, double>();
     default:
-      return &arg_row<Op, Complex, Complex>;
+      return arg_pair<Op, Complex, Complex>();
   }
 }
 
 }  // namespace
 
-ArgReduceFn arg_reduce_loop(bool largest, Dtype dtype) {
-  return largest ? arg_loop<Max>(dtype) : arg_loop<Min>(dtype);
+ArgReduceLoops arg_reduce_loops(bool largest, Dtype dtype) {
+  return largest ? arg_loops<Max>(dtype) : arg_loops<Min>(dtype);
 }
 
 }  // namespace mlx::core::cpu::MLX_ISA

@@ -24,8 +24,13 @@ struct ReduceLoops {
   ReduceFn columns;
 };
 
-/// The position of the first extreme element of a row, and the element.
-using ArgReduceFn = uint32_t (*)(const void* x, size_t n);
+struct ArgReduceLoops {
+  /// The position of the first extreme of n >= 1 contiguous elements.
+  uint32_t (*row)(const void* x, size_t n);
+  /// The same for each of n neighbouring columns, rows `row_stride` apart.
+  void (*columns)(
+      const void* x, int64_t row_stride, size_t rows, size_t n, uint32_t* out);
+};
 
 }  // namespace mlx::core::cpu
 
@@ -34,5 +39,5 @@ MLX_ISA_KERNEL(ReduceLoops, reduce_prod_loops, (Dtype dtype))
 MLX_ISA_KERNEL(ReduceLoops, reduce_max_loops, (Dtype dtype))
 MLX_ISA_KERNEL(ReduceLoops, reduce_min_loops, (Dtype dtype))
 MLX_ISA_KERNEL(ReduceLoops, reduce_logic_loops, (bool any, Dtype dtype))
-// n >= 1 contiguous elements. A NaN counts as extreme, as in NumPy.
-MLX_ISA_KERNEL(ArgReduceFn, arg_reduce_loop, (bool largest, Dtype dtype))
+// A NaN counts as extreme, as in NumPy.
+MLX_ISA_KERNEL(ArgReduceLoops, arg_reduce_loops, (bool largest, Dtype dtype))

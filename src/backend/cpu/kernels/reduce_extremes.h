@@ -70,6 +70,11 @@ struct Max {
   static MLX_INLINE A one(A a, A b) {
     return is_nan(a) || a > b ? a : b;
   }
+  /// Whether a comes before b; equal elements do not beat each other.
+  template <typename A>
+  static MLX_INLINE bool beats(A a, A b) {
+    return (a > b) | (is_nan(a) & !is_nan(b));
+  }
 };
 
 struct Min {
@@ -85,6 +90,10 @@ struct Min {
   template <typename A>
   static MLX_INLINE A one(A a, A b) {
     return is_nan(a) || a < b ? a : b;
+  }
+  template <typename A>
+  static MLX_INLINE bool beats(A a, A b) {
+    return (a < b) | (is_nan(a) & !is_nan(b));
   }
 };
 
