@@ -13,7 +13,7 @@ namespace mlx::core::cpu {
 namespace {
 
 /// Up to here unpacking for each row (or four) beats packing panels.
-constexpr int64_t kFewRows = 6;
+constexpr int64_t kFewRows = kQmvRows;
 /// Bytes of codes per task. Twice this stays in L2 for a second pass.
 constexpr int64_t kTaskBytes = 64 << 10;
 

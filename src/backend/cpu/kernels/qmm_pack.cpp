@@ -47,7 +47,7 @@ MLX_INLINE void unpack_tile(
     Word8 (&words)[8],
     const EightLines& lines,
     int64_t offset,
-    int group_size,
+    int group_shift,
     int64_t present,
     float* to) {
   using C = Codes<Bits>;
@@ -60,7 +60,7 @@ MLX_INLINE void unpack_tile(
     if (lane * C::per_lane >= present) {
       return;
     }
-    int64_t now = (offset + lane * C::per_lane) / group_size;
+    int64_t now = (offset + lane * C::per_lane) >> group_shift;
     if (lane == 0 || now != group) {
       group = now;
       bias = lines.biases[group];
@@ -83,7 +83,7 @@ MLX_INLINE void unpack_tile(
 
 template <int Bits>
 void unpack_chunk(
-    const EightLines& lines, int group_size, int64_t count, float* to) {
+    const EightLines& lines, int group_shift, int64_t count, float* to) {
   using C = Codes<Bits>;
   for (int64_t i = 0; i < count; i += C::count) {
     int64_t present = count - i < C::count ? count - i : C::count;
@@ -96,7 +96,7 @@ void unpack_chunk(
         load_tile_part<Bits>(from, int(present) * Bits / 8, words[line]);
       }
     }
-    unpack_tile<Bits>(words, lines, i, group_size, present, to + i * kWidth);
+    unpack_tile<Bits>(words, lines, i, group_shift, present, to + i * kWidth);
   }
 }
 
@@ -110,6 +110,7 @@ void qmm_pack_rows(
     int64_t depth,
     float* panels) {
   int64_t last = line + lines - 1;
+  int group_shift = __builtin_ctz(unsigned(w.group_size));
   for (int64_t i = 0; i < lines; i += 8) {
     float* panel = panels + i / kWidth * kWidth * depth + i % kWidth;
     for (int64_t k = 0; k < depth; k += kChunk) {
@@ -117,7 +118,7 @@ void qmm_pack_rows(
       EightLines eight;
       load_lines(w, line + i, last, start + k, count, eight);
       with_bits(w.bits, [&]<int Bits>() {
-        unpack_chunk<Bits>(eight, w.group_size, count, panel + k * kWidth);
+        unpack_chunk<Bits>(eight, group_shift, count, panel + k * kWidth);
       });
     }
   }

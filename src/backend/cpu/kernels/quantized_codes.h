@@ -72,8 +72,14 @@ MLX_INLINE void load_tile(const uint8_t* p, Word8& lanes) {
     __builtin_memcpy(&high, p + kBytes - 16, 16);
     low = spread_bytes<Bits>(low, 0);
     high = spread_bytes<Bits>(high, 16 - kBytes / 2);
+#if MLX_ISA_LEVEL >= 3
+    // Through memory the two halves would not be forwarded to one load.
+    lanes =
+        Word8(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
+#else
     __builtin_memcpy(&lanes, &low, 16);
     __builtin_memcpy(reinterpret_cast<char*>(&lanes) + 16, &high, 16);
+#endif
   }
 }
 
