@@ -1,6 +1,7 @@
 // Scaled dot-product attention: checks and the composed form.
 #include "fast/attention.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "mlx/fast.h"
@@ -120,8 +121,18 @@ void check_shapes(const array& q, const array& k, const array& v) {
   }
 }
 
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) {
+    return false;
+  }
+  return std::equal(
+      from.rbegin(), from.rend(), to.rbegin(), [](auto n, auto into) {
+        return n == 1 || n == into;
+      });
+}
+
 array checked_mask(array mask, const Shape& scores, Dtype dtype, Stream s) {
-  if (mask.ndim() > 4 || broadcast_shapes(mask.shape(), scores) != scores) {
+  if (!broadcasts_to(mask.shape(), scores)) {
     invalid(
         kOp,
         "a mask of shape ",

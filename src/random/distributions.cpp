@@ -12,6 +12,11 @@ namespace mlx::core::random {
 namespace {
 
 void check_real_float(const char* op, Dtype dtype) {
+  if (dtype == float64) {
+    throw std::runtime_error(message(
+        op,
+        "float64 is not supported. Expected float16, bfloat16 or float32."));
+  }
   if (dtype != float16 && dtype != bfloat16 && dtype != float32) {
     invalid(
         op,
