@@ -37,7 +37,8 @@ check "layers" .venv/bin/python tools/check_layers.py
 check "format of C++" format_cpp
 check "format of Python" .venv/bin/ruff format --check --quiet .
 check "ruff" .venv/bin/ruff check --quiet .
-check "pyright" .venv/bin/basedpyright --level error
+check "pyright" .venv/bin/basedpyright --level error \
+  --pythonpath .venv/bin/python
 if [ "${1:-}" = --sanitizers ]; then
   check "C++ tests, address and undefined-behaviour sanitizers" sanitized asan
   check "C++ tests, thread sanitizer" sanitized tsan
