@@ -178,9 +178,13 @@ std::vector<array> array::outputs() const {
   return all;
 }
 
+// Other threads may be letting go of handles meanwhile: the siblings of a
+// node without any are left untouched.
 void array::detach() {
-  std::vector<array> others = std::move(desc_->siblings);
-  desc_->siblings.clear();
+  std::vector<array> others;
+  if (!desc_->siblings.empty()) {
+    others.swap(desc_->siblings);
+  }
   for (array& other : others) {
     other.desc_->siblings.clear();
     other.desc_->position = 0;

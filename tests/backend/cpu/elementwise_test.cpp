@@ -70,7 +70,7 @@ T reference(Op op, T a, T b) {
     case Op::subtract:
       return T(x - y);
     case Op::multiply:
-      return T(x * y);
+      return T(static_cast<unsigned __int128>(x) * y);
     case Op::floor_divide:
       return T(quotient);
     case Op::remainder:
