@@ -30,12 +30,8 @@ bool is_half(Dtype t) {
 // What one operation does with blocks.
 struct BlockOp {
   BlockFn function;
-  Dtype compute;
   /// Type in which the function leaves its result.
   Dtype result;
-  size_t arity;
-  /// Operands may be passed as one element for the whole block.
-  unsigned scalar_mask;
 };
 
 // Arrays of one layout without gaps can be walked in memory order, whatever
@@ -188,7 +184,6 @@ void run(
     inputs = copies.empty() ? inputs : &copies;
   }
   prepare_output(*inputs, out, layout);
-  Shape flat{static_cast<ShapeElem>(1)};
   bool streaming =
       out.nbytes() >= kStreamingBytes && out.data_shared_ptr().use_count() == 1;
   parallel_for(
@@ -239,12 +234,7 @@ void elementwise(
   if (is_select) {
     computes[0] = bool_;
   }
-  BlockOp block{
-      function,
-      compute,
-      elementwise_result_dtype(op.op(), compute),
-      inputs.size(),
-      scalar_mask};
+  BlockOp block{function, elementwise_result_dtype(op.op(), compute)};
   run(block, inputs, out, computes);
 }
 
@@ -256,8 +246,7 @@ void as_type(const AsType&, const array& x, array& out) {
     convert_block(x.dtype(), out.dtype())(from, out.data<char>(), 1);
     return;
   }
-  BlockOp block{
-      convert_block(x.dtype(), out.dtype()), x.dtype(), out.dtype(), 1, 0};
+  BlockOp block{convert_block(x.dtype(), out.dtype()), out.dtype()};
   run(block, {x}, out, {x.dtype()});
 }
 
