@@ -30,6 +30,19 @@ array as_array(array value, const Rule&) {
   return value;
 }
 
+// sign(x) = x / |x| of a complex number turns with what of t is at right angles
+// to it; the rule is its own adjoint.
+array sign_tangent(const array& t, const array& x, const array& y) {
+  if (x.dtype() != complex64) {
+    return zeros_like(y);
+  }
+  array size = abs(x);
+  array at_zero = equal(size, array(0.0f));
+  array across = t - y * real(conjugate(y) * t);
+  array none(0.0f, complex64);
+  return where(at_zero, none, across / where(at_zero, array(1.0f), size));
+}
+
 // One row of functions an operation: by operand, forward and reverse.
 struct Rules {
   RuleFn forward[3];

@@ -238,7 +238,8 @@ std::vector<array> Scatter::vjp(
             "no derivative with respect to updates. Differentiate with respect "
             "to the source only.");
       }
-      grads.push_back(scatter_node(c, indices, updates, params(), s));
+      grads.push_back(
+          scatter_node(c, indices, conjugate(updates, s), params(), s));
     } else {
       array wins = of_source
                        ? equal(outputs[0], primals[0], s)

@@ -168,8 +168,10 @@ std::vector<array> SliceUpdate::vjp(
         break;
       case Accumulate::prod:
         grads.push_back(
-            of_source ? slice_update(c, primals[1], slice, mode, s)
-                      : multiply(inner, take_slice(primals[0], slice, {}, s)));
+            of_source
+                ? slice_update(c, conjugate(primals[1]), slice, mode, s)
+                : multiply(
+                      inner, conjugate(take_slice(primals[0], slice, {}, s))));
         break;
       default:
         grads.push_back(

@@ -29,6 +29,11 @@ Batched batched_sort(
   return {{sort_node<Op>(x, axis + 1, dtype, s)}, {0}};
 }
 
+// The order does not change with the values: no derivative passes through it.
+array order_of(const array& x, int axis, Stream s) {
+  return stop_gradient(argsort(x, axis, s), s);
+}
+
 int checked_kth(const char* op, const array& a, int kth, int axis) {
   int n = a.shape(axis);
   int found = kth < 0 ? kth + n : kth;
@@ -48,7 +53,7 @@ std::vector<array> Sort::jvp(
     const std::vector<array>& primals,
     const std::vector<array>& tangents,
     const std::vector<int>&) {
-  array order = argsort(primals[0], params().axis, stream());
+  array order = order_of(primals[0], params().axis, stream());
   return {take_along_axis(tangents[0], order, params().axis, stream())};
 }
 
@@ -57,7 +62,7 @@ std::vector<array> Sort::vjp(
     const std::vector<array>& cotangents,
     const std::vector<int>&,
     const std::vector<array>&) {
-  array order = argsort(primals[0], params().axis, stream());
+  array order = order_of(primals[0], params().axis, stream());
   return {put_along_axis(
       zeros_like(primals[0], stream()),
       order,

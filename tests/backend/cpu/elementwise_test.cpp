@@ -247,7 +247,7 @@ TYPED_TEST(RealTest, NanAndRounding) {
           << level;
       EXPECT_TRUE(same(round[i], std::nearbyint(x))) << level << " " << x;
       EXPECT_TRUE(same(trunc[i], std::trunc(x))) << level << " " << x;
-      T s = x > 0 ? T(1) : x < 0 ? T(-1) : x;
+      T s = x > 0 ? T(1) : x < 0 ? T(-1) : x + T(0);  // not -0
       EXPECT_TRUE(same(sign[i], s)) << level << " " << x;
       EXPECT_TRUE(same(reciprocal[i], T(1) / x)) << level << " " << x;
       if (std::isfinite(x) && std::isfinite(y) && y != 0) {

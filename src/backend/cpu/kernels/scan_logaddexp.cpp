@@ -11,7 +11,14 @@ namespace {
 struct LogAddExp {
   template <typename A>
   static MLX_INLINE A neutral() {
-    return lowest<A>();
+    if constexpr (detail::is_same<A, Complex>) {
+      return {-__builtin_inff(), 0.0f};
+    } else {
+      return lowest<A>();
+    }
+  }
+  static MLX_INLINE Complex of(Complex a, Complex b) {
+    return math::logaddexp(a, b);
   }
   template <typename T>
   static MLX_INLINE Vec<T> of(Vec<T> a, Vec<T> b) {
@@ -31,6 +38,9 @@ struct LogAddExp {
 }  // namespace
 
 ScanFn scan_logaddexp_loop(Dtype dtype) {
+  if (dtype.val() == Dtype::Val::complex64) {
+    return &scans::scan_any<LogAddExp, Complex, Complex>;
+  }
   return scans::float_loop<LogAddExp>(dtype);
 }
 

@@ -18,7 +18,8 @@ template <typename T>
 MLX_INLINE Vec<T> sign(Vec<T> x) {
   using V = Vec<T>;
   if constexpr (V::real) {
-    return select((x < V(0)) | (x > V(0)), copysign(V(1), x), x);
+    // Zero of either sign gives 0, NaN itself.
+    return select((x < V(0)) | (x > V(0)), copysign(V(1), x), x + V(0));
   } else if constexpr (T(-1) < T(0)) {
     return select(x < V(T(0)), V(T(-1)), min_native(x, V(T(1))));
   } else {
@@ -113,10 +114,13 @@ MLX_INLINE double remainder_lane(double a, double b) {
   return (r < 0) != (b < 0) ? r + b : r;
 }
 
-// The quotient (a - a % b) / b is within rounding of an integer.
+// The quotient (a - a % b) / b is within rounding of an integer. What is not
+// finite has no remainder.
 MLX_INLINE double floor_divide_lane(double a, double b) {
-  if (b == 0) {
-    return a / b;
+  constexpr double kInfinity = __builtin_inf();
+  if (b == 0 || __builtin_fabs(a) == kInfinity ||
+      __builtin_fabs(b) == kInfinity) {
+    return __builtin_floor(a / b);
   }
   double q = (a - remainder_lane(a, b)) / b;
   double whole = __builtin_floor(q);

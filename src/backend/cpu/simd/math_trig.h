@@ -197,9 +197,10 @@ MLX_INLINE F tan(F x) {
   if (any(!(abs(x) < F(0x1p17f)))) {
     auto [r, low, quadrant] = detail::reduce_by_lane(x);
     F n = convert<float>(quadrant);
-    return narrow(
+    F y = narrow(
         detail::tan_reduced(widen_low(r) + widen_low(low), widen_low(n)),
         detail::tan_reduced(widen_high(r) + widen_high(low), widen_high(n)));
+    return select(x == F(0.0f), x, y);
   }
   F y = via_double(x, [](D v) {
     auto [r, n] = detail::reduce_medium(v);
