@@ -1,0 +1,364 @@
+"""Rows of what makes, casts, rearranges, joins and splits arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from .row import SETS, Case, Operand, Row, Ulp, case
+
+THREE = (2, 3, 4)
+CONSTANT = "its result does not depend on the values it is given"
+
+
+def move(name: str, reference: Any, *cases: Case, **more: Any) -> Row:
+    """A row of what only moves values."""
+    return Row(name, more.pop("call", None) or name, reference, cases, **more)
+
+
+def as_strided(x: Any, shape: Any, strides: Any, offset: int) -> Any:
+    places = offset + sum(
+        (np.arange(n) * s).reshape(-1, *[1] * (len(shape) - 1 - i))
+        for i, (n, s) in enumerate(zip(shape, strides))
+    )
+    return x.ravel()[places]
+
+
+VIEWS = [
+    move(
+        "reshape",
+        np.reshape,
+        case(THREE, shape=(4, 6)),
+        case(THREE, shape=(3, -1, 2)),
+        case((6,), shape=(1, 6, 1)),
+        case((), shape=(1, 1)),
+        case((0, 3), shape=(3, 0, 2)),
+    ),
+    move(
+        "flatten",
+        lambda x, start_axis, end_axis: x.reshape(
+            *x.shape[:start_axis], -1, *x.shape[x.ndim + end_axis + 1 :]
+        ),
+        case(THREE, start_axis=0, end_axis=-1),
+        case(THREE, start_axis=1, end_axis=-1),
+        case(THREE, start_axis=0, end_axis=-2),
+        nodes=("Flatten",),
+    ),
+    move(
+        "unflatten",
+        lambda x, axis, shape: x.reshape(*x.shape[:axis], *shape, *x.shape[axis + 1 :]),
+        case((2, 6), axis=1, shape=(2, 3)),
+        case((6, 2), axis=0, shape=(3, -1)),
+        nodes=("Unflatten",),
+    ),
+    move(
+        "transpose",
+        np.transpose,
+        case(THREE, axes=None),
+        case(THREE, axes=(2, 0, 1)),
+        case((3, 4), axes=(-1, 0)),
+        case((5,), axes=(0,)),
+        case((), axes=None),
+    ),
+    move("moveaxis", np.moveaxis, case(THREE, source=0, destination=-1)),
+    move("swapaxes", np.swapaxes, case(THREE, axis1=0, axis2=2)),
+    move(
+        "expand_dims",
+        np.expand_dims,
+        case(THREE, axis=1),
+        case((3,), axis=(0, -1)),
+        case((), axis=0),
+    ),
+    move(
+        "squeeze",
+        np.squeeze,
+        case((1, 3, 1), axis=None),
+        case((1, 3, 1), axis=(0,)),
+        case((2, 1), axis=-1),
+    ),
+    move(
+        "broadcast_to",
+        np.broadcast_to,
+        case((3, 1), shape=(2, 3, 4)),
+        case((), shape=(5,)),
+        case((2, 3), shape=(2, 3)),
+        case((1, 3), shape=(0, 3)),
+    ),
+    move(
+        "broadcast_arrays",
+        lambda a, b: list(np.broadcast_arrays(a, b)),
+        case((3, 1), (2, 1, 4)),
+        case((), (3,)),
+        operands=(Operand(), Operand()),
+        result=("keep", "keep"),
+        derivative=(0, 1),
+        promotes=False,
+    ),
+    move(
+        "contiguous",
+        lambda x, allow_col_major: x,
+        case(THREE, allow_col_major=False),
+        case(THREE, allow_col_major=True),
+        nodes=("Contiguous",),
+    ),
+    move(
+        "as_strided",
+        as_strided,
+        case((12,), shape=(3, 4), strides=(4, 1), offset=0),
+        case((3, 5), shape=(2, 3), strides=(5, 2), offset=1),
+        case((12,), shape=(3, 3), strides=(2, 1), offset=2),
+        case((4, 3), shape=(3,), strides=(-3,), offset=9),
+        batch="strides count elements of the whole buffer, of which a batch has many",
+    ),
+    move("flip", np.flip, case(THREE, axis=None), case(THREE, axis=(0, 2))),
+    move(
+        "roll",
+        np.roll,
+        case(THREE, shift=1, axis=None),
+        case(THREE, shift=(1, -2), axis=(0, 2)),
+    ),
+]
+
+# ---- types --------------------------------------------------------------------
+
+
+def cast(x: Any, to: str) -> Any:
+    """As C casts: towards zero, integers modulo their range."""
+    if to == "bool_":
+        return x != 0
+    if to in SETS["integers"]:
+        x = x.real if np.iscomplexobj(x) else x
+        return (
+            np.trunc(x).astype(np.int64).astype(to)
+            if x.dtype.kind == "f"
+            else x.astype(to)
+        )
+    if to == "complex64":
+        return x.astype(np.complex64)
+    return (x.real if np.iscomplexobj(x) else x).astype(np.float64)
+
+
+CASTS = [
+    Row(
+        f"astype.{to}",
+        lambda x, to: x.astype(getattr(mx, to)),
+        cast,
+        (case((3, 7), to=to), case((), to=to), case((0,), to=to)),
+        (Operand(-99, 99) if not to.startswith("u") else Operand(0, 99),),
+        result=to,
+        compute="operand",
+        ulp=Ulp(0.5, 0.5, 0.5, 0.5, why="rounded to nearest"),
+        derivative=(0,) if to == "float64" else "differences need float64",
+        without="passed",
+        sized=lambda n, to=to: (case((n,), to=to),),
+        nodes=("AsType",),
+    )
+    for to in SETS["all"]
+]
+
+
+VIEWED = [
+    Row(
+        f"view.{to}",
+        lambda x, to: mx.view(x, getattr(mx, to)),
+        lambda x, to: np.ascontiguousarray(x).view(to),
+        (case((3, 8), to=to), case((0, 8), to=to)),
+        (Operand(-(2**15), 2**15),),
+        dtypes="integers",
+        also_takes=SETS["all"],
+        result=to,
+        compute="operand",
+        derivative="bits have none",
+        without="passed",
+        nodes=("View",),
+    )
+    for to in ("uint8", "int32", "uint64")
+]
+
+# ---- joining and splitting -----------------------------------------------------
+
+TWO = (Operand(), Operand())
+
+
+def split(x: Any, indices_or_sections: Any, axis: int) -> Any:
+    return np.split(x, indices_or_sections, axis)
+
+
+JOINS = [
+    Row(
+        "concatenate",
+        lambda a, b, axis: mx.concatenate([a, b], axis=axis),
+        lambda a, b, axis: np.concatenate([a, b], axis=axis),
+        (
+            case((2, 3), (1, 3), axis=0),
+            case((2, 3, 4), (2, 2, 4), axis=1),
+            case((2, 3), (2, 5), axis=-1),
+            case((2, 3), (2, 2), axis=None),
+            case((0, 3), (2, 3), axis=0),
+        ),
+        TWO,
+        derivative=(0, 1),
+        sized=lambda n: (
+            case((n,), (n + 1,), axis=0),
+            case((2, n), (2, 3), axis=1),
+        ),
+        nodes=("Concatenate",),
+    ),
+    Row(
+        "stack",
+        lambda a, b, axis: mx.stack([a, b], axis=axis),
+        lambda a, b, axis: np.stack([a, b], axis=axis),
+        (
+            case((2, 3), (2, 3), axis=0),
+            case((2, 3), (2, 3), axis=-1),
+            case((), (), axis=0),
+        ),
+        TWO,
+        derivative=(0, 1),
+    ),
+    move(
+        "split",
+        split,
+        case((2, 6), indices_or_sections=3, axis=1),
+        case((6, 2), indices_or_sections=3, axis=0),
+        case((3, 7, 2), indices_or_sections=[1, 4], axis=-2),
+        result=("keep", "keep", "keep"),
+        nodes=("Split",),
+    ),
+    move(
+        "repeat",
+        np.repeat,
+        case(THREE, repeats=2, axis=None),
+        case(THREE, repeats=3, axis=1),
+        case((3,), repeats=0, axis=0),
+        sized=lambda n: (case((n,), repeats=2, axis=0),),
+    ),
+    move(
+        "tile",
+        np.tile,
+        case((2, 3), reps=(2,)),
+        case((2, 3), reps=(2, 1, 2)),
+        case((3,), reps=(2, 2)),
+        call=lambda x, reps: mx.tile(x, reps),
+    ),
+    Row(
+        "pad",
+        lambda x, v, width: mx.pad(x, width, constant_values=v),
+        lambda x, v, width: np.pad(x, width, constant_values=v),
+        (
+            case((2, 3), (), width=1),
+            case((2, 3), (), width=[(0, 2), (1, 0)]),
+            case((3,), (), width=(2, 1)),
+            case((0, 2), (), width=[(1, 1), (0, 0)]),
+        ),
+        TWO,
+        derivative=(0, 1),
+        promotes=False,
+        sized=lambda n: (case((n,), (), width=(3, 2)),),
+        nodes=("Pad",),
+    ),
+    Row(
+        "pad.edge",
+        lambda x, width: mx.pad(x, width, mode="edge"),
+        lambda x, width: np.pad(x, width, mode="edge"),
+        (case((2, 3), width=[(0, 2), (1, 0)]), case((3,), width=(2, 1))),
+    ),
+    Row(
+        "meshgrid",
+        "meshgrid",
+        lambda a, b: list(np.meshgrid(a, b)),
+        (case((3,), (4,)),),
+        TWO,
+        result=("keep", "keep"),
+        derivative=(0, 1),
+        promotes=False,
+    ),
+]
+
+# ---- creation -----------------------------------------------------------------
+
+
+def made(
+    name: str, call: Any, reference: Any, *statics: dict[str, Any], **more: Any
+) -> Row:
+    """A row of what needs no array: the type under test is a static argument."""
+    return Row(
+        name,
+        call,
+        reference,
+        tuple(case((1,), **s) for s in statics),
+        derivative=CONSTANT,
+        promotes=False,
+        **more,
+    )
+
+
+CREATION = [
+    Row(
+        "full",
+        lambda v, shape: mx.full(shape, v),
+        lambda v, shape: np.broadcast_to(v, shape),
+        (case((), shape=(2, 3)), case((3,), shape=(2, 3)), case((), shape=(0, 2))),
+        nodes=("Full",),
+    ),
+    made(
+        "zeros",
+        lambda x, s: mx.zeros(s, x.dtype),
+        lambda x, s: np.zeros(s),
+        {"s": (2, 3)},
+    ),
+    made(
+        "ones", lambda x, s: mx.ones(s, x.dtype), lambda x, s: np.ones(s), {"s": (2, 3)}
+    ),
+    made("zeros_like", "zeros_like", np.zeros_like, {}),
+    made("ones_like", "ones_like", np.ones_like, {}),
+    made(
+        "full_like",
+        lambda x, v: mx.full_like(x, v),
+        lambda x, v: np.full_like(x, v),
+        {"v": 1},
+    ),
+    made(
+        "eye",
+        lambda x, n, m, k: mx.eye(n, m, k, dtype=x.dtype),
+        lambda x, n, m, k: np.eye(n, m, k),
+        {"n": 3, "m": 4, "k": 1},
+        {"n": 4, "m": 2, "k": -1},
+    ),
+    made(
+        "tri",
+        lambda x, n, m, k: mx.tri(n, m, k, dtype=x.dtype),
+        lambda x, n, m, k: np.tri(n, m, k),
+        {"n": 3, "m": 4, "k": 1},
+        {"n": 4, "m": 2, "k": -1},
+    ),
+    move("tril", np.tril, case((3, 4), k=0), case(THREE, k=-1)),
+    move("triu", np.triu, case((3, 4), k=0), case(THREE, k=2)),
+    made(
+        "arange",
+        lambda x, a, b, s: mx.arange(a, b, s, dtype=x.dtype),
+        lambda x, a, b, s: np.arange(a, b, s),
+        {"a": 0, "b": 7, "s": 1},
+        {"a": 2, "b": 40, "s": 3},
+        {"a": 9, "b": 0, "s": -2},
+        {"a": 3, "b": 3, "s": 1},
+        dtypes="number",
+        also_takes=("bool_", "complex64"),
+        nodes=("Arange",),
+    ),
+    made(
+        "linspace",
+        lambda x, a, b, n: mx.linspace(a, b, n, dtype=x.dtype),
+        lambda x, a, b, n: np.linspace(a, b, n),
+        {"a": 0.0, "b": 1.0, "n": 7},
+        {"a": -3.0, "b": 5.0, "n": 4},
+        dtypes="floats",
+        also_takes=SETS["all"],
+        ulp=Ulp(1, 1, half=1, terms=2, why="a product and a sum"),
+        magnitude=lambda x, a, b, n: max(abs(a), abs(b)),
+    ),
+]
+
+ROWS = [*VIEWS, *CASTS, *VIEWED, *JOINS, *CREATION]

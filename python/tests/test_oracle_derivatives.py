@@ -1,0 +1,263 @@
+"""Derivatives of the oracle table's operations: forwards and in reverse against
+central differences of the NumPy reference in float64, second ones against
+differences of the first, and those of complex numbers against each other."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from oracle import TABLE, Case, Row
+from oracle.row import SETS
+from oracle.values import as_list, draw_case, operand_type, to_mlx, to_numpy
+
+Array = np.ndarray[Any, Any]
+ROWS = list(TABLE.values())
+SMOOTH = [r for r in ROWS if r.differentiable()]
+STEP = 1e-5
+# Central differences err by STEP^2 of the third derivative and by 2^-52 / STEP of
+# the value: 1e-10 and 2e-11, both times what the numbers are.
+LIMIT = 2e-7
+
+
+class Problem:
+    """An operation as a function of what it is differentiated by."""
+
+    def __init__(self, row: Row, case: Case, dtype: str = "float64") -> None:
+        self.row, self.case, self.dtype = row, case, dtype
+        self.rng = np.random.default_rng(7)
+        self.values = draw_case(row, case, dtype, self.rng)
+        self.arrays = [
+            to_mlx(x, operand_type(o, dtype)) for x, o in zip(self.values, row.operands)
+        ]
+        self.places = row.differentiable()
+        # And by what the row itself is off.
+        self.limit = LIMIT + 4 * 2.0**-52 * row.ulp.float64
+        self.points = [self.values[i] for i in self.places]
+        # Which of several results has a derivative: those of a real type.
+        self.kept = [
+            i
+            for i, y in enumerate(as_list(self.run(self.primals())))
+            if mx.issubdtype(y.dtype, mx.inexact)
+        ]
+
+    def primals(self) -> list[mx.array]:
+        return [self.arrays[i] for i in self.places]
+
+    def run(self, given: Any) -> list[mx.array]:
+        arrays = list(self.arrays)
+        for i, a in zip(self.places, given):
+            arrays[i] = a
+        return as_list(self.row.run(*arrays, **self.case.static))
+
+    def smooth(self, *given: mx.array) -> list[mx.array]:
+        results = self.run(given)
+        return [results[i] for i in self.kept]
+
+    def reference(self, given: list[Array]) -> list[Array]:
+        values = list(self.values)
+        for i, x in zip(self.places, given):
+            values[i] = x
+        with np.errstate(all="ignore"):
+            results = as_list(self.row.reference(*values, **self.case.static))
+        return [np.asarray(results[i]) for i in self.kept]
+
+    def directions(self, like: list[Array]) -> list[Array]:
+        """One for each array; complex for complex numbers."""
+        made = [self.rng.normal(size=x.shape) for x in like]
+        return [
+            d + 1j * self.rng.normal(size=d.shape) if np.iscomplexobj(x) else d
+            for d, x in zip(made, like)
+        ]
+
+    def to_mlx(self, arrays: list[Array]) -> list[mx.array]:
+        return [
+            to_mlx(x, "complex64" if np.iscomplexobj(x) else self.dtype) for x in arrays
+        ]
+
+
+def problems(row: Row, dtype: str = "float64") -> list[Problem]:
+    small = [c for c in row.cases if sum(np.prod(s) for s in c.shapes) < 700]
+    found = [Problem(row, case, dtype) for case in small]
+    return [p for p in found if p.kept]
+
+
+def close(got: list[mx.array], want: list[Array], limit: float, text: str) -> None:
+    assert len(got) == len(want)
+    for g, w in zip(got, want):
+        assert g.shape == w.shape, f"{text}: {g.shape}, not {w.shape}"
+        scale = max(1.0, np.abs(w).max(initial=0))
+        error = np.abs(to_numpy(g) - w)
+        assert (error <= limit * scale).all(), (
+            f"{text}: off by {error.max() / scale:.2e} of {scale:.2e}"
+        )
+
+
+def differences(p: Problem, tangents: list[Array]) -> list[Array]:
+    above = p.reference([x + STEP * t for x, t in zip(p.points, tangents)])
+    below = p.reference([x - STEP * t for x, t in zip(p.points, tangents)])
+    return [(a - b) / (2 * STEP) for a, b in zip(above, below)]
+
+
+def gradients(p: Problem, cotangents: list[Array]) -> list[Array]:
+    """By a difference for each number."""
+    grads = []
+    for k, x in enumerate(p.points):
+        grad = np.zeros(x.shape)
+        for place in np.ndindex(x.shape):
+            tangents = [np.zeros_like(v) for v in p.points]
+            tangents[k][place] = 1
+            slope = differences(p, tangents)
+            grad[place] = sum(np.sum(s * c) for s, c in zip(slope, cotangents))
+        grads.append(grad)
+    return grads
+
+
+def takes_float64(row: Row) -> bool:
+    return "float64" in row.types()
+
+
+@pytest.mark.parametrize("row", [r for r in SMOOTH if takes_float64(r)], ids=str)
+def test_forwards(row):
+    for p in problems(row):
+        text = f"{row.name} {p.case}"
+        tangents = p.directions(p.points)
+        _, got = mx.jvp(p.smooth, p.primals(), p.to_mlx(tangents))
+        close(got, differences(p, tangents), p.limit, text)
+        for i in range(len(p.places)):
+            # One alone: the rules see which tangents there are.
+            only = [t if k == i else 0 * t for k, t in enumerate(tangents)]
+
+            def one(x: mx.array, p: Problem = p, i: int = i) -> list[mx.array]:
+                return p.smooth(
+                    *[x if k == i else a for k, a in enumerate(p.primals())]
+                )
+
+            _, got = mx.jvp(one, [p.primals()[i]], p.to_mlx([tangents[i]]))
+            close(got, differences(p, only), p.limit, f"{text} by operand {i}")
+
+
+@pytest.mark.parametrize("row", [r for r in SMOOTH if takes_float64(r)], ids=str)
+def test_reverse(row):
+    for p in problems(row):
+        text = f"{row.name} {p.case}"
+        results = p.smooth(*p.primals())
+        cotangents = p.directions([to_numpy(y) for y in results])
+        _, got = mx.vjp(p.smooth, p.primals(), p.to_mlx(cotangents))
+        if sum(x.size for x in p.points) <= 80:
+            close(got, gradients(p, cotangents), p.limit, text)
+        # <c, J t> = <J' c, t>, with what test_forwards has checked.
+        tangents = p.directions(p.points)
+        _, forward = mx.jvp(p.smooth, p.primals(), p.to_mlx(tangents))
+        left = sum(np.sum(to_numpy(f) * c) for f, c in zip(forward, cotangents))
+        right = sum(np.sum(to_numpy(g) * t) for g, t in zip(got, tangents))
+        scale = sum(
+            np.sum(np.abs(to_numpy(f) * c)) for f, c in zip(forward, cotangents)
+        )
+        assert abs(left - right) <= p.limit * max(1.0, scale), text
+
+
+TWICE = [r for r in SMOOTH if takes_float64(r) and r.second is True]
+
+
+@pytest.mark.parametrize("row", TWICE, ids=str)
+def test_second(row):
+    """Reverse over reverse and forwards over reverse, against differences of the
+    reverse derivative, which test_reverse has checked."""
+    for p in problems(row)[:3]:
+        text = f"{row.name} {p.case}"
+        results = p.smooth(*p.primals())
+        if any(y.size == 0 for y in results):
+            continue
+        cotangents = p.to_mlx(p.directions([to_numpy(y) for y in results]))
+        tangents = p.directions(p.points)
+
+        def slope(*given: mx.array, p: Any = p, c: Any = cotangents) -> list[mx.array]:
+            return mx.vjp(p.smooth, list(given), c)[1]
+
+        sides = [
+            slope(*p.to_mlx([x + sign * STEP * t for x, t in zip(p.points, tangents)]))
+            for sign in (1, -1)
+        ]
+        want = [(to_numpy(a) - to_numpy(b)) / (2 * STEP) for a, b in zip(*sides)]
+        _, got = mx.jvp(slope, p.primals(), p.to_mlx(tangents))
+        close(got, want, 10 * p.limit, f"{text} forwards over reverse")
+        # The second derivative is symmetric.
+        _, got = mx.vjp(slope, p.primals(), p.to_mlx(tangents))
+        close(got, want, 10 * p.limit, f"{text} reverse over reverse")
+
+
+COMPLEX = [r for r in SMOOTH if "complex64" in r.types() and r.complex_rule is True]
+
+
+@pytest.mark.parametrize("row", COMPLEX, ids=str)
+def test_complex(row):
+    """Forwards against differences of the reference in complex128; in reverse
+    through Re <c, J t> = Re <J' c, t>."""
+    for p in problems(row, "complex64"):
+        text = f"{row.name} {p.case}"
+        tangents = p.directions(p.points)
+        _, got = mx.jvp(p.smooth, p.primals(), p.to_mlx(tangents))
+        close(got, differences(p, tangents), 2e-4, text)
+        cotangents = p.directions(differences(p, tangents))
+        _, back = mx.vjp(p.smooth, p.primals(), p.to_mlx(cotangents))
+        left = sum(np.vdot(c, to_numpy(f)).real for f, c in zip(got, cotangents))
+        right = sum(np.vdot(to_numpy(g), t).real for g, t in zip(back, tangents))
+        scale = sum(np.sum(np.abs(to_numpy(f) * c)) for f, c in zip(got, cotangents))
+        assert abs(left - right) <= 2e-4 * max(1.0, scale), f"{text}: {left}, {right}"
+
+
+# ---- where there is none --------------------------------------------------------
+
+
+def static_types(row: Row) -> list[str]:
+    return [d for d in ("float64", "float32", "int32") if d in row.types()][:1]
+
+
+def of_ones(row: Row, case: Case, dtype: str) -> tuple[Any, ...]:
+    """Arguments, results, and derivatives both ways of ones."""
+    values = draw_case(row, case, dtype, np.random.default_rng(8))
+    types = [operand_type(o, dtype) for o in row.operands]
+    arrays = [to_mlx(x, t) for x, t in zip(values, types)]
+
+    def run(*given: mx.array) -> list[mx.array]:
+        return as_list(row.run(*given, **case.static))
+
+    results, tangents = mx.jvp(run, arrays, [mx.ones_like(a) for a in arrays])
+    cotangents = [mx.ones_like(y) for y in results]
+    if row.without == "stops":
+        cotangents = []
+    return arrays, results, tangents, mx.vjp(run, arrays, cotangents)[1]
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if not r.differentiable()], ids=str)
+def test_where_there_is_none(row):
+    """Zeros, or what the row says."""
+    for dtype, case in itertools.product(static_types(row), row.cases[:2]):
+        if row.without == "raises":
+            with pytest.raises(ValueError, match="Not implemented for"):
+                of_ones(row, case, dtype)
+            continue
+        arrays, results, tangents, grads = of_ones(row, case, dtype)
+        for x, d in zip([*results, *arrays], [*tangents, *grads]):
+            assert d.shape == x.shape and d.dtype == x.dtype
+            if row.without != "passed":
+                assert not to_numpy(d).any(), f"{row.name}: {d}"
+
+
+def test_casts_pass_derivatives_on():
+    """Cotangents are cast back: an integer's gradient is truncated."""
+    x = mx.array([1.0, 2.0], mx.float16)
+    _, (g,) = mx.vjp(lambda x: x.astype(mx.float32), [x], [mx.array([0.5, 1.5])])
+    assert g.dtype == mx.float16 and g.tolist() == [0.5, 1.5]
+    n = mx.array([1, 2])
+    _, (g,) = mx.vjp(lambda n: n.astype(mx.float32), [n], [mx.array([0.5, 1.5])])
+    assert g.dtype == mx.int32 and g.tolist() == [0, 1]
+
+
+def test_the_sets_hold_what_is_differentiated():
+    assert set(SETS["inexact"]) > {"float64", "complex64"}
+    assert len(SMOOTH) > 100
