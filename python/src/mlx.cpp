@@ -24,6 +24,7 @@ NB_MODULE(core, m) {
   init_memory(m);
   init_printing(m);
   init_eval(m);
+  init_graph(m);
   init_conversion(m);
   init_ops_creation(m);
   init_ops_elementwise(m);

@@ -15,6 +15,7 @@ void init_constants(nanobind::module_& m);
 void init_memory(nanobind::module_& m);
 void init_printing(nanobind::module_& m);
 void init_eval(nanobind::module_& m);
+void init_graph(nanobind::module_& m);
 void init_conversion(nanobind::module_& m);
 void init_ops_creation(nanobind::module_& m);
 void init_ops_elementwise(nanobind::module_& m);

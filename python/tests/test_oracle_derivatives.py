@@ -35,7 +35,8 @@ class Problem:
         ]
         self.places = row.differentiable()
         # And by what the row itself is off.
-        self.limit = LIMIT + 4 * 2.0**-52 * row.ulp.float64
+        unit = 2.0**-52 * row.ulp.float64 if dtype == "float64" else 2.0**-20
+        self.limit = LIMIT + 4 * unit
         self.points = [self.values[i] for i in self.places]
         # Which of several results has a derivative: those of a real type.
         self.kept = [
@@ -120,9 +121,19 @@ def takes_float64(row: Row) -> bool:
     return "float64" in row.types()
 
 
-@pytest.mark.parametrize("row", [r for r in SMOOTH if takes_float64(r)], ids=str)
-def test_forwards(row):
-    for p in problems(row):
+# float32 too where kernels and rules of their own may serve it.
+PRECISE = [pytest.param(r, "float64", id=r.name) for r in SMOOTH if takes_float64(r)]
+FUSED = [
+    pytest.param(r, "float32", id=f"{r.name} float32")
+    for r in SMOOTH
+    if r.nodes and "float32" in r.types() and takes_float64(r)
+]
+every_smooth = pytest.mark.parametrize(("row", "dtype"), PRECISE + FUSED)
+
+
+@every_smooth
+def test_forwards(row, dtype):
+    for p in problems(row, dtype):
         text = f"{row.name} {p.case}"
         tangents = p.directions(p.points)
         _, got = mx.jvp(p.smooth, p.primals(), p.to_mlx(tangents))
@@ -140,9 +151,9 @@ def test_forwards(row):
             close(got, differences(p, only), p.limit, f"{text} by operand {i}")
 
 
-@pytest.mark.parametrize("row", [r for r in SMOOTH if takes_float64(r)], ids=str)
-def test_reverse(row):
-    for p in problems(row):
+@every_smooth
+def test_reverse(row, dtype):
+    for p in problems(row, dtype):
         text = f"{row.name} {p.case}"
         results = p.smooth(*p.primals())
         cotangents = p.directions([to_numpy(y) for y in results])

@@ -736,6 +736,9 @@ def eval(*args: object) -> None:
 def async_eval(*args: object) -> None:
     ...
 
+def export_to_dot(file: object, *args, **kwargs) -> None:
+    ...
+
 def asarray(a: scalar | array | Sequence[object] | DLPackCompatible, /, dtype: Dtype | None=None, *, copy: bool | None=None) -> array:
     ...
 

@@ -215,7 +215,13 @@ TRUTHS = [
     unary("logical_not", np.logical_not, -1, 1, result="bool_", derivative=ZERO),
     unary("bitwise_invert", np.invert, -99, 99, dtypes="integral", derivative=DISCRETE),
     unary("positive", np.array),
-    unary("stop_gradient", np.array, derivative="it has none", without="stops"),
+    unary(
+        "stop_gradient",
+        np.array,
+        derivative="it has none",
+        without="stops",
+        nodes=("StopGradient",),
+    ),
     *(
         unary(name, getattr(np, name), result="bool_", derivative=ZERO)
         for name in ("isnan", "isinf", "isfinite")
@@ -319,7 +325,6 @@ COMPARISONS = [
         "equal_nan",
         lambda a, b: np.all(equal_nan(a, b)),
         call=lambda a, b: mx.array_equal(*mx.broadcast_arrays(a, b), equal_nan=True),
-        batch="array_equal reduces over all it is given, the batch too",
     ),
     *(compare(name) for name in ("logical_and", "logical_or", "logical_xor")),
 ]

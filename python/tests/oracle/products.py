@@ -105,7 +105,6 @@ PRODUCTS = [
         TWO,
         ulp=Ulp(0.5, 0.5, 2),
         derivative=(0, 1),
-        batch="it flattens what it is given, the batch too",
     ),
 ]
 

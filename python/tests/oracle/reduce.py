@@ -44,12 +44,12 @@ def reduction(
     name: str, reference: Any = None, *, empty: bool = True, **more: Any
 ) -> Row:
     more.setdefault("sized", long)
+    more.setdefault("nodes", ("Reduce",))
     return Row(
         name,
         name,
         reference or getattr(np, name),
         by_axes(empty),
-        nodes=("Reduce",),
         **more,
     )
 
@@ -122,7 +122,12 @@ REDUCTIONS = [
     reduction("all", result="bool_", derivative=ZERO),
     reduction("any", result="bool_", derivative=ZERO),
     reduction(
-        "mean", empty=False, result="to_float", ulp=PARTS, magnitude=absolute_mean
+        "mean",
+        empty=False,
+        result="to_float",
+        ulp=PARTS,
+        magnitude=absolute_mean,
+        nodes=("Reduce", "NumberOfElements"),
     ),
     reduction(
         "count_nonzero", number_of, result="int32", compute="operand", derivative=ZERO

@@ -35,6 +35,7 @@ VIEWS = [
         case((6,), shape=(1, 6, 1)),
         case((), shape=(1, 1)),
         case((0, 3), shape=(3, 0, 2)),
+        nodes=("Reshape",),
     ),
     move(
         "flatten",
@@ -61,6 +62,7 @@ VIEWS = [
         case((3, 4), axes=(-1, 0)),
         case((5,), axes=(0,)),
         case((), axes=None),
+        nodes=("Transpose",),
     ),
     move("moveaxis", np.moveaxis, case(THREE, source=0, destination=-1)),
     move("swapaxes", np.swapaxes, case(THREE, axis1=0, axis2=2)),
@@ -70,6 +72,7 @@ VIEWS = [
         case(THREE, axis=1),
         case((3,), axis=(0, -1)),
         case((), axis=0),
+        nodes=("ExpandDims",),
     ),
     move(
         "squeeze",
@@ -77,6 +80,7 @@ VIEWS = [
         case((1, 3, 1), axis=None),
         case((1, 3, 1), axis=(0,)),
         case((2, 1), axis=-1),
+        nodes=("Squeeze",),
     ),
     move(
         "broadcast_to",
@@ -85,6 +89,7 @@ VIEWS = [
         case((), shape=(5,)),
         case((2, 3), shape=(2, 3)),
         case((1, 3), shape=(0, 3)),
+        nodes=("Broadcast",),
     ),
     move(
         "broadcast_arrays",
@@ -110,7 +115,23 @@ VIEWS = [
         case((3, 5), shape=(2, 3), strides=(5, 2), offset=1),
         case((12,), shape=(3, 3), strides=(2, 1), offset=2),
         case((4, 3), shape=(3,), strides=(-3,), offset=9),
-        batch="strides count elements of the whole buffer, of which a batch has many",
+        nodes=("AsStrided",),
+    ),
+    Row(
+        "copy",
+        lambda x: mx.asarray(x, copy=True),
+        np.array,
+        (case(THREE), case(())),
+        nodes=("Copy",),
+    ),
+    Row(
+        "depends",
+        lambda a, b: mx.depends([a], [b])[0],
+        lambda a, b: a,
+        (case(THREE, (2,)),),
+        (Operand(), Operand()),
+        promotes=False,
+        nodes=("Depends",),
     ),
     move("flip", np.flip, case(THREE, axis=None), case(THREE, axis=(0, 2))),
     move(

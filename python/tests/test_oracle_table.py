@@ -1,0 +1,101 @@
+"""The oracle table is whole: each operation of the library has a row whose graph
+holds it, and what a row lacks it gives the reason for."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from pathlib import Path
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from oracle import TABLE, Row
+from oracle.values import as_list, draw_case, operand_type, to_mlx
+
+SOURCE = Path(__file__).parents[2] / "src"
+ROWS = list(TABLE.values())
+
+# Primitives that are no operations, with the reason.
+WITHOUT_ROW = {
+    "Elementwise": "goes by the names of its rows in elementwise.def",
+    "CustomTransforms": "carries a user's rules: test_autograd.py, test_vmap.py",
+}
+# Rows of elementwise.def whose function has another name.
+OTHER_NAMES = {"select": "where"}
+
+
+def elementwise_rows() -> dict[str, str]:
+    """Function and class of each row of elementwise.def."""
+    text = (SOURCE / "ops" / "elementwise.def").read_text()
+    rows = re.findall(
+        r"^(?:UNARY|UNARY_PAIR|BINARY|TERNARY)\((\w+), *(\w+),", text, re.MULTILINE
+    )
+    return dict(rows)
+
+
+def structured_names() -> set[str]:
+    """The classes derived from Structured."""
+    text = "".join(p.read_text() for p in SOURCE.rglob("*.h"))
+    return set(re.findall(r'kName = "(\w+)"', text))
+
+
+def kernel_names() -> set[str]:
+    """The classes that have a kernel for the CPU."""
+    text = (SOURCE / "backend" / "cpu" / "kernels.cpp").read_text()
+    return set(re.findall(r"table\.add<(?:\w+::)*(\w+), ", text))
+
+
+def graph_of(row: Row) -> set[str]:
+    """The primitives of the row's graphs, as the library names them."""
+    names: set[str] = set()
+    chosen = {row.types()[0], row.types()[-1], "float32"} & set(row.types())
+    for dtype, case in itertools.product(sorted(chosen), row.cases):
+        values = draw_case(row, case, dtype, np.random.default_rng(0))
+        types = [operand_type(o, dtype) for o in row.operands]
+        arrays = [to_mlx(x, t) for x, t in zip(values, types)]
+        mx.eval(arrays)
+        text = io.StringIO()
+        mx.export_to_dot(text, *as_list(row.run(*arrays, **case.static)))
+        names |= set(re.findall(r'label="(.*?)"', text.getvalue()))
+    return names
+
+
+def test_every_elementwise_operation_has_a_row():
+    rows = elementwise_rows()
+    assert len(rows) > 60
+    for name, primitive in rows.items():
+        row = TABLE.get(OTHER_NAMES.get(name, name))
+        assert row is not None, f"{name} has no row in python/tests/oracle"
+        assert primitive in graph_of(row), f"the row {name} makes no {primitive}"
+
+
+def test_every_structured_operation_has_a_row():
+    wanted = structured_names()
+    assert len(wanted) > 40
+    assert wanted - kernel_names() <= {"CustomTransforms"}
+    assert kernel_names() <= wanted
+    held = {node: row.name for row in ROWS for node in row.nodes}
+    missing = wanted - set(held) - set(WITHOUT_ROW)
+    assert not missing, f"without a row in python/tests/oracle: {sorted(missing)}"
+    assert not set(held) & set(WITHOUT_ROW)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.nodes], ids=str)
+def test_a_row_makes_what_it_names(row):
+    assert set(row.nodes) <= graph_of(row)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_row_is_whole(row):
+    assert row.cases and all(len(c.shapes) == len(row.operands) for c in row.cases)
+    assert row.types()
+    assert row.ulp.why
+    for claim in (row.derivative, row.batch, row.second, row.complex_rule):
+        # A reason is a sentence.
+        assert not isinstance(claim, str) or len(claim.split()) > 2, claim
+        assert claim is not False, "a missing rule has a reason"
+    assert row.without in ("zero", "passed", "raises", "stops")
+    for i in row.differentiable():
+        assert row.operands[i].kind == "data"
