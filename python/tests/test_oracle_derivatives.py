@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from oracle import TABLE, Case, Row
 from oracle.row import SETS
-from oracle.values import as_list, draw_case, operand_type, to_mlx, to_numpy
+from oracle.values import arrays_of, as_list, draw_case, to_mlx, to_numpy
 
 Array = np.ndarray[Any, Any]
 ROWS = list(TABLE.values())
@@ -30,9 +30,7 @@ class Problem:
         self.row, self.case, self.dtype = row, case, dtype
         self.rng = np.random.default_rng(7)
         self.values = draw_case(row, case, dtype, self.rng)
-        self.arrays = [
-            to_mlx(x, operand_type(o, dtype)) for x, o in zip(self.values, row.operands)
-        ]
+        self.arrays = arrays_of(row, self.values, dtype)
         self.places = row.differentiable()
         # And by what the row itself is off.
         unit = 2.0**-52 * row.ulp.float64 if dtype == "float64" else 2.0**-20
@@ -231,8 +229,7 @@ def static_types(row: Row) -> list[str]:
 def of_ones(row: Row, case: Case, dtype: str) -> tuple[Any, ...]:
     """Arguments, results, and derivatives both ways of ones."""
     values = draw_case(row, case, dtype, np.random.default_rng(8))
-    types = [operand_type(o, dtype) for o in row.operands]
-    arrays = [to_mlx(x, t) for x, t in zip(values, types)]
+    arrays = arrays_of(row, values, dtype)
 
     def run(*given: mx.array) -> list[mx.array]:
         return as_list(row.run(*given, **case.static))

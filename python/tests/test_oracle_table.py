@@ -12,7 +12,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from oracle import TABLE, Row
-from oracle.values import as_list, draw_case, operand_type, to_mlx
+from oracle.values import arrays_of, as_list, draw_case
 
 SOURCE = Path(__file__).parents[2] / "src"
 ROWS = list(TABLE.values())
@@ -53,8 +53,7 @@ def graph_of(row: Row) -> set[str]:
     chosen = {row.types()[0], row.types()[-1], "float32"} & set(row.types())
     for dtype, case in itertools.product(sorted(chosen), row.cases):
         values = draw_case(row, case, dtype, np.random.default_rng(0))
-        types = [operand_type(o, dtype) for o in row.operands]
-        arrays = [to_mlx(x, t) for x, t in zip(values, types)]
+        arrays = arrays_of(row, values, dtype)
         mx.eval(arrays)
         text = io.StringIO()
         mx.export_to_dot(text, *as_list(row.run(*arrays, **case.static)))

@@ -48,6 +48,7 @@ PRODUCTS = [
             case((1, 5), (5, n)),
             case((n, 3), (3, 2)),
         ),
+        nans=True,
         nodes=("Matmul",),
     ),
     Row(
@@ -69,6 +70,7 @@ PRODUCTS = [
         ),
         derivative=(0, 1, 2),
         sized=lambda n: (case((n,), (2, 5), (5, n)), case((2,), (3, n), (n, 2))),
+        nans=True,
         nodes=("AddMM",),
     ),
     Row(

@@ -45,6 +45,7 @@ def reduction(
 ) -> Row:
     more.setdefault("sized", long)
     more.setdefault("nodes", ("Reduce",))
+    more.setdefault("nans", True)
     return Row(
         name,
         name,
@@ -82,9 +83,7 @@ def mean_square(x: Any, axis: Any, keepdims: bool, **_: Any) -> Any:
 def logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
     if np.iscomplexobj(x):
         return np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
-    top = np.max(x, axis=axis, keepdims=True)
-    y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
-    return y if keepdims else np.squeeze(y, axis)
+    return np.logaddexp.reduce(x, axis=axis, keepdims=keepdims)
 
 
 def softmax(x: Any, axis: Any, precise: bool = False) -> Any:
@@ -153,7 +152,7 @@ REDUCTIONS = [
             result="real_float",
             ulp=Ulp(4, 8, 8, half=2, terms=terms, why="squares of rounded differences"),
             magnitude=magnitude,
-            # Forwards it is that of real numbers.
+            nans=True,
             sized=lambda n: (
                 case((n + 1,), axis=0, keepdims=False, ddof=1),
                 case((n, 3), axis=0, keepdims=False, ddof=0),
@@ -176,6 +175,7 @@ REDUCTIONS = [
             1 + np.max(np.abs(x), axis=axis, keepdims=keepdims)
         ),
         sized=long,
+        nans=True,
         nodes=("LogSumExp",),
     ),
     *(
@@ -189,6 +189,7 @@ REDUCTIONS = [
             compute="operand",
             derivative=ZERO,
             sized=lambda n: long(n)[:3],
+            nans=True,
             nodes=("ArgReduce",),
         )
         for name in ("argmax", "argmin")
@@ -214,6 +215,7 @@ REDUCTIONS = [
             case((n, 3), axis=0),
             case((n,), axis=0),
         ),
+        nans=True,
         nodes=("Softmax",),
     ),
 ]
@@ -281,6 +283,7 @@ def scan(
             case((3, min(n, longest)), axis=1),
             case((min(n, longest), 3), axis=0),
         ),
+        nans=True,
         nodes=("Scan",),
         **more,
     )
@@ -317,7 +320,7 @@ SCANS = [
         log_add,
         result="to_float",
         ulp=Ulp(4, 8, 16, half=2, terms=400, why="as many roundings as terms"),
-        magnitude=lambda x, **_: 1 + np.max(np.abs(x), initial=0),
+        magnitude=lambda x, **_: 1 + np.max(np.abs(x[np.isfinite(x)]), initial=0),
     ),
 ]
 
@@ -350,7 +353,7 @@ SORT_CASES = tuple(case((3, 5, 4), axis=a) for a in (0, 1, -1, None)) + (
 
 
 def sorting(name: str, call: Any, reference: Any, cases: Any, **more: Any) -> Row:
-    return Row(name, call, in_order(reference), cases, **more)
+    return Row(name, call, in_order(reference), cases, nans=True, **more)
 
 
 def long_sorts(**static: Any) -> Callable[[int], tuple[Case, ...]]:
@@ -410,6 +413,7 @@ SORTS = [
         compute="operand",
         derivative=ZERO,
         sized=lambda n: (case((n,), (3,), side="left"), case((9,), (n,), side="right")),
+        nans=True,
         nodes=("SearchSorted",),
     ),
 ]

@@ -145,6 +145,9 @@ class Row:
     # Whether NaN, infinities, zeros of both signs, subnormal numbers and the ends
     # of integers follow the reference: elementwise rows.
     special: bool = False
+    # Whether NaN, infinities and zeros of both signs among other numbers follow
+    # the reference: what combines elements.
+    nans: bool = False
     # Whether operands of two types promote to a common one.
     promotes: bool = True
     # Types beside `dtypes` that are cast, with or without a meaning.

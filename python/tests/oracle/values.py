@@ -1,15 +1,13 @@
-"""Values for the oracle's drivers: drawn, rounded to a type, laid out in memory,
-compared."""
+"""Values for the oracle's drivers: drawn, rounded to a type, to and from arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 
-from .row import FLOATS, HALVES, INTEGERS, Case, Operand, Row, Ulp
+from .row import FLOATS, INTEGERS, Case, Operand, Row
 
 Array = np.ndarray[Any, Any]
 NUMPY = {"bool_": np.bool_, "bfloat16": np.float32, **{d: d for d in INTEGERS}}
@@ -101,87 +99,12 @@ def as_list(results: Any) -> list[Any]:
     return list(results) if isinstance(results, list | tuple) else [results]
 
 
-def expected(
-    row: Row, case: Case, values: list[Array], promoted: str
-) -> tuple[list[Array], list[str]]:
-    """What the reference gives, and the types the results shall have."""
-    count = 1 if isinstance(row.result, str) else len(row.result)
-    target = row.result_types(promoted, count)[0]
-    prepared = []
-    for x, operand in zip(values, row.operands):
-        if operand.kind == "data" and x.dtype.kind in "biu":
-            if promoted in FLOATS:
-                x = x.astype(np.float64)
-            elif target in FLOATS:
-                x = rounded(x.astype(np.float64), target)
-            elif promoted == "complex64" or target == "complex64":
-                x = x.astype(np.complex128)
-            else:
-                own = row.compute == "operand" or target not in INTEGERS
-                x = x.astype(numpy_type(promoted if own else target))
-        prepared.append(x)
-    with np.errstate(all="ignore"):
-        results = as_list(row.reference(*prepared, **case.static))
-    results = [np.asarray(r) for r in results]
-    return results, row.result_types(promoted, len(results))
+def types_of(row: Row, dtype: str) -> list[str]:
+    return [operand_type(operand, dtype) for operand in row.operands]
 
 
-def spacing(x: Array, dtype: str) -> Array:
-    """The distance of neighbours of `dtype` around |x|."""
-    bits, lowest, _ = FORMAT[dtype]
-    exponent = np.frexp(np.where(np.isfinite(x), np.abs(x), 0.0))[1] - 1
-    return np.ldexp(1.0, np.maximum(exponent, lowest) - bits + 1)
-
-
-def bound(
-    row: Row, case: Case, values: list[Array], want: Array, dtype: str, promoted: str
-) -> Array:
-    """The largest error that the row allows."""
-    kind = "complex64" if promoted == "complex64" else dtype
-    limit = row.ulp.of(kind) * spacing(want, dtype)
-    if row.magnitude is not None:
-        inner = "float32" if promoted in HALVES and row.ulp.widens else dtype
-        unit = 2.0 ** (1 - FORMAT[inner][0])
-        wide = [
-            x.astype(np.float64) if o.kind == "data" and x.dtype.kind in "biu" else x
-            for o, x in zip(row.operands, values)
-        ]
-        with np.errstate(all="ignore"):
-            size = row.magnitude(*wide, **case.static)
-        terms = row.ulp.terms
-        if dtype == "float64" and row.ulp.terms64 is not None:
-            terms = row.ulp.terms64
-        limit = limit + terms * unit * np.asarray(size)
-    return limit
-
-
-def assert_close(got: Array, want: Array, limit: Any, dtype: str, text: str) -> None:
-    """Each number within its limit; infinities and NaN in the same places."""
-    assert got.shape == want.shape, f"{text}: shape {got.shape}, not {want.shape}"
-    if dtype not in FORMAT:
-        same = np.array_equal(got, want.astype(got.dtype))
-        assert same, f"{text}: {got} is not {want}"
-        return
-    wide = got.astype(np.complex128 if dtype == "complex64" else np.float64)
-    want = want.astype(wide.dtype)
-    with np.errstate(all="ignore"):
-        near = np.abs(wide - want) <= limit
-        # What rounds past the largest number may be infinite.
-        largest = FORMAT[dtype][2]
-        past = np.isinf(wide) & (np.abs(want) >= largest) & ~np.isnan(want)
-        if dtype != "complex64":
-            past &= np.sign(wide) == np.sign(want)
-    same = near | past | (wide == want) | (np.isnan(wide) & np.isnan(want))
-    if not same.all():
-        place = tuple(int(i) for i in np.argwhere(~same)[0])
-        many = f"{int((~same).sum())} of {same.size} differ"
-        raise AssertionError(
-            f"{text}: {many}; at {place} {wide[place]} is not {want[place]} "
-            f"within {np.broadcast_to(limit, want.shape)[place]}"
-        )
-
-
-# ---- layouts ------------------------------------------------------------------
+def arrays_of(row: Row, values: list[Array], dtype: str) -> list[mx.array]:
+    return [to_mlx(x, t) for x, t in zip(values, types_of(row, dtype))]
 
 
 def promote(a: str, b: str) -> str:
@@ -198,90 +121,3 @@ def promote(a: str, b: str) -> str:
     x, y = np.dtype(a), np.dtype(b)
     both = np.promote_types(x, y)
     return "float32" if both.kind == "f" else both.name
-
-
-def contiguous(x: Array, dtype: str) -> mx.array:
-    return to_mlx(x, dtype)
-
-
-def transposed(x: Array, dtype: str) -> mx.array:
-    return mx.transpose(to_mlx(x.transpose().copy(), dtype))
-
-
-def strided(x: Array, dtype: str) -> mx.array:
-    """Every second number of each row, others between."""
-    if x.ndim == 0:
-        return to_mlx(np.stack([x, x, x]), dtype)[1]
-    wide = np.repeat(x, 2, axis=-1)
-    wide[..., 1::2] = np.roll(x, 1) if x.size else x
-    return to_mlx(wide, dtype)[..., ::2]
-
-
-def backwards(x: Array, dtype: str) -> mx.array:
-    turned = to_mlx(np.flip(x).copy(), dtype)
-    return turned[(slice(None, None, -1),) * x.ndim] if x.ndim else turned
-
-
-def offset(x: Array, dtype: str) -> mx.array:
-    """A window of a larger array."""
-    if x.ndim == 0:
-        return to_mlx(np.stack([x, x]), dtype)[1]
-    framed = np.pad(x, [(1, 2)] * x.ndim, mode="wrap" if x.size else "constant")
-    return to_mlx(framed, dtype)[tuple(slice(1, 1 + n) for n in x.shape)]
-
-
-def broadcast(x: Array, dtype: str) -> mx.array:
-    """x must be constant along its first axis."""
-    if x.ndim == 0 or x.size == 0:
-        return to_mlx(x, dtype)
-    return mx.broadcast_to(to_mlx(x[:1], dtype), x.shape)
-
-
-def constant(x: Array) -> Array:
-    """The values that `broadcast` lays out."""
-    return np.broadcast_to(x[:1], x.shape).copy() if x.ndim and x.size else x
-
-
-LAYOUTS = {
-    f.__name__: f
-    for f in (contiguous, transposed, strided, backwards, offset, broadcast)
-}
-
-
-def layouts(values: list[Array], types: list[str]) -> Iterator[tuple[str, Any, Any]]:
-    """Name, arrays and their values: all operands in one layout, then each in
-    another than its neighbour."""
-    names = list(LAYOUTS)
-    mixtures = [[name] * len(values) for name in names]
-    if len(values) > 1:
-        turns = [names[i:] + names[:i] for i in range(len(names))]
-        mixtures += [t[: len(values)] for t in turns]
-    for mixture in mixtures:
-        laid = [
-            constant(x) if name == "broadcast" else x
-            for name, x in zip(mixture, values)
-        ]
-        arrays = [
-            LAYOUTS[name](x, dtype) for name, x, dtype in zip(mixture, laid, types)
-        ]
-        yield " ".join(mixture), arrays, laid
-
-
-__all__ = [
-    "LAYOUTS",
-    "Ulp",
-    "as_list",
-    "assert_close",
-    "bound",
-    "draw",
-    "draw_case",
-    "expected",
-    "layouts",
-    "operand_type",
-    "promote",
-    "rounded",
-    "spacing",
-    "to_mlx",
-    "to_numpy",
-    "type_name",
-]

@@ -1,0 +1,90 @@
+"""Special values in the oracle table's operations: NaN, infinities, zeros of both
+signs, subnormal numbers, the ends of integers."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from oracle import TABLE, Case
+from oracle.checks import check, expected
+from oracle.row import FLOATS, HALVES, INTEGERS
+from oracle.values import arrays_of, draw_case, to_mlx, to_numpy
+
+Array = np.ndarray[Any, Any]
+ROWS = list(TABLE.values())
+
+
+def special(dtype: str) -> Array:
+    if dtype == "bool_":
+        return np.array([False, True])
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        some = {0, 1, 2, 5, info.max, info.max - 1, info.min, info.min + 1}
+        return np.array(sorted(some | ({-1, -2, -7} if info.min else set())), dtype)
+    tiny = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149}
+    large = {
+        "float16": 65504.0,
+        "bfloat16": (2 - 2.0**-7) * 2.0**127,
+        "float64": 1.5e308,
+    }
+    least = tiny.get(dtype, 5e-324)
+    most = large.get(dtype, float(np.finfo(np.float32).max))
+    ones = [0.0, least, 3 * least, 0.5, 1.0, 1.5, 2.5, 3.0, 100.0, most, np.inf]
+    return np.array([*ones, *(-x for x in ones), np.nan])
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.special], ids=str)
+def test_special_values(row):
+    """NaN, infinities, both zeros, subnormal numbers, the ends of integers,
+    division by zero."""
+    for dtype in row.types():
+        if dtype == "complex64":
+            continue
+        one = special(dtype)
+        grid = np.meshgrid(*[one] * len(row.operands), indexing="ij")
+        values = [g.ravel() for g in grid]
+        arrays = [to_mlx(x, dtype) for x in values]
+        case = Case(tuple(x.shape for x in values))
+        check(row, case, arrays, values, dtype)
+        want, types = expected(row, case, values, dtype)
+        if types[0] in FLOATS:
+            got = to_numpy(row.run(*arrays)).astype(np.float64)
+            zero = (want[0] == 0) & ~np.isnan(got)
+            signs = np.signbit(got[zero]) == np.signbit(want[0][zero])
+            assert signs.all(), f"{row.name} {dtype}: signs of zero differ"
+
+
+POKED = {
+    "nan": [np.nan],
+    "infinities": [np.inf, -np.inf],
+    "minus infinity": [-np.inf],
+    "zeros": [0.0, -0.0],
+    "all": [np.nan, np.inf, -np.inf, 0.0, -0.0],
+}
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.nans], ids=str)
+def test_special_values_among_others(row):
+    """Where NaN goes and infinities end up, in what combines elements."""
+    rng = np.random.default_rng(14)
+    floats = [d for d in row.types() if d in FLOATS]
+    for dtype, case, poked in itertools.product(floats, row.cases, POKED):
+        values = draw_case(row, case, dtype, rng)
+        for x in values:
+            where = rng.random(x.shape) < 0.3
+            x[where] = rng.choice(POKED[poked], int(where.sum()))
+        arrays = arrays_of(row, values, dtype)
+        check(row, case, arrays, values, dtype, poked)
+
+
+def test_halves_round_to_even():
+    """What the drivers expect of float16 and bfloat16, on known numbers."""
+    for dtype in HALVES:
+        bits = 10 if dtype == "float16" else 7
+        x = np.array([1 + 2.0 ** -(bits + 1), 1 + 3 * 2.0 ** -(bits + 1)], np.float32)
+        got = to_numpy(mx.array(x).astype(getattr(mx, dtype)))
+        assert got.tolist() == [1, 1 + 2 * 2.0**-bits]
