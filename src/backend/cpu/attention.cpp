@@ -3,10 +3,12 @@
 // fit, so that decoding reads keys and values once.
 #include "backend/cpu/kernels/attention.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "backend/cpu/copy.h"
 #include "backend/cpu/fast.h"
+#include "backend/cpu/scratch.h"
 #include "backend/cpu/threads.h"
 
 namespace mlx::core::cpu {
@@ -35,6 +37,7 @@ struct Problem {
 
   size_t group() const { return q.shape(1) / k.shape(1); }
   size_t tokens() const { return q.shape(2); }
+  size_t work_per_row() const { return k.shape(2) * (q.shape(3) + v.shape(3)); }
 };
 
 float sink_of(const array& sinks, size_t head) {
@@ -76,14 +79,13 @@ void set_row(
 }
 
 // The rows [first, first + count) of a key head's group, head by head.
-void run_rows(
+AttentionBlock make_block(
     const Problem& p,
     size_t batch,
     size_t kv_head,
     size_t first,
-    size_t count,
-    float* scratch) {
-  AttentionBlock block;
+    size_t count) {
+  AttentionBlock block = {};
   block.rows = count;
   block.keys = p.k.shape(2);
   block.features = p.q.shape(3);
@@ -100,7 +102,11 @@ void run_rows(
   block.mask_stride = p.mask ? broadcast_stride(*p.mask, 3) : 0;
   block.mask_dtype = p.mask ? p.mask->dtype() : bool_;
   block.has_sinks = p.sinks != nullptr;
-  block.scratch = scratch;
+  block.scratch = static_cast<float*>(scratch(
+      ScratchUse::sums,
+      sizeof(float) *
+          attention_scratch_floats(block.features, block.value_features)));
+  block.last_key = block.keys;
   for (size_t r = 0; r < count; ++r) {
     size_t row = first + r;
     set_row(
@@ -111,7 +117,83 @@ void run_rows(
         kv_head * p.group() + row / p.tokens(),
         row % p.tokens());
   }
-  attention_block(block);
+  return block;
+}
+
+// Multiply-adds that are worth a hand-over to another thread.
+constexpr size_t kWorth = 100000;
+
+// Many rows: blocks of them.
+void many_rows(const Problem& p, size_t rows) {
+  size_t kv_heads = p.k.shape(1);
+  // Blocks do not cross heads once a head fills one by itself.
+  size_t span = p.tokens() >= kAttentionRows ? p.tokens() : rows;
+  size_t blocks_per_span = (span + kAttentionRows - 1) / kAttentionRows;
+  size_t spans = rows / span;
+  size_t units = p.q.shape(0) * kv_heads * spans * blocks_per_span;
+  size_t work = std::min(span, kAttentionRows) * p.work_per_row();
+  size_t grain = std::max<size_t>(1, kWorth / std::max<size_t>(work, 1));
+  parallel_for(units, grain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      // Long rows first where causal: they take the longest.
+      size_t part = blocks_per_span - 1 - i / (units / blocks_per_span);
+      size_t rest = i % (units / blocks_per_span);
+      size_t in_span = part * kAttentionRows;
+      size_t first = rest % spans * span + in_span;
+      size_t head = rest / spans % kv_heads;
+      size_t batch = rest / spans / kv_heads;
+      size_t count = std::min(kAttentionRows, span - in_span);
+      attention_block(make_block(p, batch, head, first, count));
+    }
+  });
+}
+
+// Few rows: all rows of a key head together; where heads are too few for the
+// threads, long keys are cut into ranges whose results are joined afterwards.
+void few_rows(const Problem& p, size_t rows) {
+  size_t kv_heads = p.k.shape(1);
+  size_t heads = p.q.shape(0) * kv_heads;
+  size_t keys = p.k.shape(2);
+  size_t pieces = (keys + kAttentionKeys - 1) / kAttentionKeys;
+  size_t wanted = (4 * size_t(num_threads()) + heads - 1) / heads;
+  size_t worth = rows * p.work_per_row() / kWorth;
+  size_t splits = std::max<size_t>(1, std::min({wanted, worth, pieces}));
+  size_t step = (pieces + splits - 1) / splits * kAttentionKeys;
+  splits = std::max<size_t>(1, (keys + step - 1) / step);
+  size_t width = attention_partial_floats(p.v.shape(3));
+  float* partial = nullptr;
+  if (splits > 1) {
+    partial = static_cast<float*>(scratch(
+        ScratchUse::shared_panels,
+        sizeof(float) * heads * splits * rows * width));
+  }
+  size_t work = rows * p.work_per_row() / splits;
+  size_t grain = std::max<size_t>(1, kWorth / std::max<size_t>(work, 1));
+  parallel_for(heads * splits, grain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      size_t head = i / splits;
+      size_t first_key = i % splits * step;
+      AttentionBlock block =
+          make_block(p, head / kv_heads, head % kv_heads, 0, rows);
+      block.first_key = first_key;
+      block.last_key = std::min(keys, first_key + step);
+      block.partial = partial ? partial + i * rows * width : nullptr;
+      attention_few(block);
+    }
+  });
+  for (size_t head = 0; partial && head < heads; ++head) {
+    AttentionBlock block =
+        make_block(p, head / kv_heads, head % kv_heads, 0, rows);
+    for (size_t r = 0; r < rows; ++r) {
+      attention_join(
+          partial + (head * splits * rows + r) * width,
+          splits,
+          rows * width,
+          p.v.shape(3),
+          p.out.dtype(),
+          block.out_rows[r]);
+    }
+  }
 }
 
 }  // namespace
@@ -134,36 +216,12 @@ void attention(
       params.scale,
       params.causal,
       out};
-  size_t kv_heads = p.k.shape(1);
   size_t rows = p.group() * p.tokens();
-  // Blocks do not cross heads once a head fills one by itself.
-  size_t span = p.tokens() >= kAttentionRows ? p.tokens() : rows;
-  size_t blocks_per_span = (span + kAttentionRows - 1) / kAttentionRows;
-  size_t spans = rows / span;
-  size_t units = p.q.shape(0) * kv_heads * spans * blocks_per_span;
-  size_t scratch_size = attention_scratch_floats(p.q.shape(3), p.v.shape(3));
-  size_t work = std::min(span, kAttentionRows) * p.k.shape(2) *
-                (p.q.shape(3) + p.v.shape(3));
-  size_t grain = std::max<size_t>(1, 200000 / std::max<size_t>(work, 1));
-  parallel_for(units, grain, [&](size_t begin, size_t end) {
-    std::vector<float> scratch(scratch_size);
-    for (size_t i = begin; i < end; ++i) {
-      // Long rows first where causal: they take the longest.
-      size_t part = blocks_per_span - 1 - i / (units / blocks_per_span);
-      size_t rest = i % (units / blocks_per_span);
-      size_t in_span = part * kAttentionRows;
-      size_t first = rest % spans * span + in_span;
-      size_t head = rest / spans % kv_heads;
-      size_t batch = rest / spans / kv_heads;
-      run_rows(
-          p,
-          batch,
-          head,
-          first,
-          std::min(kAttentionRows, span - in_span),
-          scratch.data());
-    }
-  });
+  if (rows <= kFewAttentionRows) {
+    few_rows(p, rows);
+  } else {
+    many_rows(p, rows);
+  }
 }
 
 }  // namespace mlx::core::cpu

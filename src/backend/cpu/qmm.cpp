@@ -14,8 +14,12 @@ namespace {
 
 /// Up to here unpacking for each row (or four) beats packing panels.
 constexpr int64_t kFewRows = kQmvRows;
-/// Bytes of codes per task. Twice this stays in L2 for a second pass.
+/// Bytes of codes per task: at most what stays in L2 for a second pass, at
+/// least what is worth a hand-over.
 constexpr int64_t kTaskBytes = 64 << 10;
+constexpr int64_t kLeastTaskBytes = 8 << 10;
+/// Tasks for each thread, so that both end at about the same time.
+constexpr int64_t kTasksPerThread = 8;
 
 int64_t result_cols(const QmmArgs& args) {
   return args.transpose ? args.w.rows : args.w.cols;
@@ -67,7 +71,9 @@ void few_rows_transposed(const QmmArgs& args) {
 
   const GemmProblem problem = as_problem(args);
   int64_t line_bytes = w.cols * w.bits / 8;
-  int64_t step = std::clamp<int64_t>(kTaskBytes / line_bytes / 4 * 4, 4, 512);
+  int64_t share = w.rows * line_bytes / (num_threads() * kTasksPerThread);
+  int64_t task = std::clamp(share, kLeastTaskBytes, kTaskBytes);
+  int64_t step = std::clamp<int64_t>(task / line_bytes / 4 * 4, 4, 512);
   int64_t work_size = qmv_work_size(w.cols, w.group_size);
   int64_t tasks = (w.rows + step - 1) / step;
   parallel_for(size_t(tasks), 1, [&](size_t begin, size_t end) {

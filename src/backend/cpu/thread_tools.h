@@ -34,7 +34,7 @@ std::thread start_thread(const std::string& name, std::function<void()> run);
 
 // About what it takes to wake a sleeping thread (20 to 40 us): a longer spin
 // costs more than the sleep it avoids.
-constexpr auto spin_time = std::chrono::microseconds(30);
+constexpr auto spin_time = std::chrono::microseconds(200);
 
 // After this a spin also yields: with more runnable threads than cores the one
 // that is waited for may need this very core.

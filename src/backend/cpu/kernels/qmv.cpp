@@ -9,6 +9,7 @@
 #include "backend/cpu/kernels/quantized.h"
 #include "backend/cpu/kernels/quantized_codes.h"
 #include "backend/cpu/kernels/register_transpose.h"
+#include "backend/cpu/simd/vec_sums.h"
 
 namespace mlx::core::cpu::MLX_ISA {
 
@@ -16,6 +17,9 @@ namespace {
 
 /// Most rows of x in one pass over a line.
 constexpr int kPassRows = 4;
+/// Lines whose scales and biases become floats together: those of one line are
+/// often few.
+constexpr int64_t kScaleLines = 8;
 
 int64_t pass_rows(int64_t rows) {
   return rows > kPassRows ? (rows + 1) / 2 : rows;
@@ -30,15 +34,27 @@ struct QmvBlock {
   const float* sums;
   int64_t sums_stride;
   int64_t depth;
-  int64_t groups;  // rounded up to 8, with zeros
+  int64_t groups;
   int64_t tiles_per_group;
+  int64_t ahead;  // bytes from a code to the one to prefetch with it
 };
 
-/// The dot products of one tile, not yet scaled, added to part.
-template <int Bits, int Lines, int Rows>
+/// Sums for each line and row. An addition takes four cycles and two can begin
+/// in each, so eight chains of additions must be on their way: those of a tile
+/// are spread over several sums.
+template <int Lines, int Rows>
+struct Parts {
+  static constexpr int chains = Lines * Rows < 4 ? 4 / (Lines * Rows) : 1;
+  Float8 v[Lines][Rows][chains];
+};
+
+/// The dot products of one tile, not yet scaled: the parts if First, else added
+/// to them.
+template <int Bits, bool First, int Lines, int Rows>
 MLX_INLINE void add_tile(
-    const Word8 (&lanes)[Lines], const float* x, Float8 (&part)[Lines][Rows]) {
+    const Word8 (&lanes)[Lines], const float* x, Parts<Lines, Rows>& parts) {
   constexpr int n = Codes<Bits>::per_lane;
+  constexpr int chains = Parts<Lines, Rows>::chains;
 #pragma GCC unroll 16
   for (int j = 0; j < n; ++j) {
     Float8 value[Lines];
@@ -52,7 +68,11 @@ MLX_INLINE void add_tile(
       __builtin_memcpy(&xr, x + (r * n + j) * 8, sizeof(xr));
 #pragma GCC unroll 4
       for (int i = 0; i < Lines; ++i) {
-        part[i][r] += value[i] * xr;
+        if (First && j < chains) {
+          parts.v[i][r][j % chains] = value[i] * xr;
+        } else {
+          parts.v[i][r][j % chains] += value[i] * xr;
+        }
       }
     }
   }
@@ -74,37 +94,101 @@ template <int Groups, int Lines, int Rows>
 MLX_INLINE void add_scaled(
     const float* const (&scales)[4],
     int64_t group,
-    const Float8 (&part)[Lines][Rows],
+    const Parts<Lines, Rows>& parts,
     Float8 (&total)[Lines][Rows]) {
+  constexpr int chains = Parts<Lines, Rows>::chains;
 #pragma GCC unroll 4
   for (int i = 0; i < Lines; ++i) {
     Float8 scale;
     spread_groups<Groups>(scales[i] + group, scale);
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
-      total[i][r] += scale * part[i][r];
+      const Float8* v = parts.v[i][r];
+      Float8 sum = v[0];
+      if constexpr (chains == 2) {
+        sum = v[0] + v[1];
+      } else if constexpr (chains == 4) {
+        sum = (v[0] + v[1]) + (v[2] + v[3]);
+      }
+      total[i][r] += scale * sum;
     }
   }
 }
 
-/// Adds bias * sum(x) over all groups; lanes are groups here.
 template <int Lines, int Rows>
 MLX_INLINE void add_biases(
-    const QmvBlock& block, Float8 (&total)[Lines][Rows]) {
-  for (int64_t g = 0; g < block.groups; g += 8) {
+    const QmvBlock& block,
+    int64_t group,
+    const Word8& mask,
+    Float8 (&total)[Lines][Rows]) {
+#pragma GCC unroll 4
+  for (int i = 0; i < Lines; ++i) {
+    Word8 bits;
+    __builtin_memcpy(&bits, block.biases[i] + group, sizeof(bits));
+    Float8 bias = Float8(bits & mask);
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
       Float8 sum;
       __builtin_memcpy(
-          &sum, block.sums + r * block.sums_stride + g, sizeof(sum));
-#pragma GCC unroll 4
-      for (int i = 0; i < Lines; ++i) {
-        Float8 bias;
-        __builtin_memcpy(&bias, block.biases[i] + g, sizeof(bias));
-        total[i][r] += bias * sum;
-      }
+          &sum, block.sums + r * block.sums_stride + group, sizeof(sum));
+      total[i][r] += bias * sum;
     }
   }
+}
+
+/// Adds bias * sum(x) over all groups; lanes are groups here. What follows the
+/// last bias belongs to other lines.
+template <int Lines, int Rows>
+MLX_INLINE void add_all_biases(
+    const QmvBlock& block, Float8 (&total)[Lines][Rows]) {
+  int64_t g = 0;
+  for (; g + 8 <= block.groups; g += 8) {
+    add_biases<Lines, Rows>(block, g, ~Word8{}, total);
+  }
+  if (g < block.groups) {
+    uint32_t left = uint32_t(block.groups - g);
+    Word8 mask = Word8(Word8{0, 1, 2, 3, 4, 5, 6, 7} < left);
+    add_biases<Lines, Rows>(block, g, mask, total);
+  }
+}
+
+/// Four lanes whose sum is that of all eight.
+MLX_INLINE __m128 fold_tile(const Float8& v) {
+#if MLX_ISA_LEVEL >= 3
+  return fold_lanes(__m256(v));
+#else
+  __m128 half[2];
+  __builtin_memcpy(half, &v, sizeof(half));
+  return half[0] + half[1];
+#endif
+}
+
+/// sums[i * Rows + r] = the sum over the lanes of v[i][r].
+template <int Lines, int Rows>
+MLX_INLINE void sum_lanes(const Float8 (&v)[Lines][Rows], float* sums) {
+  static_assert(Lines * Rows <= 4);
+  __m128 half[4] = {};
+#pragma GCC unroll 4
+  for (int i = 0; i < Lines * Rows; ++i) {
+    half[i] = fold_tile(v[i / Rows][i % Rows]);
+  }
+  __m128 sum = lane_sums(half[0], half[1], half[2], half[3]);
+  __builtin_memcpy(sums, &sum, Lines * Rows * sizeof(float));
+}
+
+template <int Bits, bool First, int Lines, int Rows>
+MLX_INLINE void next_tile(
+    const QmvBlock& block,
+    int64_t offset,
+    const float* x,
+    Parts<Lines, Rows>& parts) {
+  Word8 lanes[Lines];
+#pragma GCC unroll 4
+  for (int i = 0; i < Lines; ++i) {
+    __builtin_prefetch(block.codes[i] + offset + block.ahead);
+    load_tile<Bits>(block.codes[i] + offset, lanes[i]);
+  }
+  add_tile<Bits, First, Lines, Rows>(lanes, x, parts);
 }
 
 /// results[i * Rows + r]: Lines x Rows dot products.
@@ -113,44 +197,52 @@ void dot_block(const QmvBlock& block, float* results) {
   using C = Codes<Bits>;
   constexpr int kTileFloats = C::count * Rows;
   Float8 total[Lines][Rows];
-  Float8 part[Lines][Rows];
-  Word8 lanes[Lines];
+  Parts<Lines, Rows> parts;
   clear(total);
   const float* x = block.x;
   int64_t offset = 0;
   int64_t group = 0;
   int64_t tiles = block.depth / C::count;
   for (; tiles >= block.tiles_per_group; tiles -= block.tiles_per_group) {
-    clear(part);
-    for (int64_t t = 0; t < block.tiles_per_group; ++t) {
-#pragma GCC unroll 4
-      for (int i = 0; i < Lines; ++i) {
-        __builtin_prefetch(block.codes[i] + offset + 512);
-        load_tile<Bits>(block.codes[i] + offset, lanes[i]);
+    next_tile<Bits, true, Lines, Rows>(block, offset, x, parts);
+    offset += C::bytes;
+    x += kTileFloats;
+    if constexpr (Groups == 1) {
+      for (int64_t t = 1; t < block.tiles_per_group; ++t) {
+        next_tile<Bits, false, Lines, Rows>(block, offset, x, parts);
+        offset += C::bytes;
+        x += kTileFloats;
       }
-      add_tile<Bits, Lines, Rows>(lanes, x, part);
-      offset += C::bytes;
-      x += kTileFloats;
     }
-    add_scaled<Groups, Lines, Rows>(block.scales, group, part, total);
+    add_scaled<Groups, Lines, Rows>(block.scales, group, parts, total);
     group += Groups;
   }
   if (int rest = int(block.depth % C::count); rest > 0) {
-    clear(part);
+    Word8 lanes[Lines];
+    float scales[Lines][Groups] = {};  // no other line's after the last
+    const float* scale_of[4];
 #pragma GCC unroll 4
     for (int i = 0; i < Lines; ++i) {
       load_tile_part<Bits>(block.codes[i] + offset, rest * Bits / 8, lanes[i]);
+      for (int64_t g = group; g < block.groups; ++g) {
+        scales[i][g - group] = block.scales[i][g];
+      }
+      scale_of[i] = scales[i];
     }
-    add_tile<Bits, Lines, Rows>(lanes, x, part);
-    add_scaled<Groups, Lines, Rows>(block.scales, group, part, total);
+    add_tile<Bits, true, Lines, Rows>(lanes, x, parts);
+    add_scaled<Groups, Lines, Rows>(scale_of, 0, parts, total);
   }
-  add_biases<Lines, Rows>(block, total);
-  alignas(32) float stored[Lines * Rows][8];
-  __builtin_memcpy(stored, total, sizeof(stored));
-  for (int i = 0; i < Lines * Rows; ++i) {
-    const float* s = stored[i];
-    results[i] =
-        ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+  add_all_biases<Lines, Rows>(block, total);
+  sum_lanes(total, results);
+}
+
+/// Asks for the scales or biases [start, start + count).
+MLX_INLINE void prefetch(
+    const void* base, Dtype type, int64_t start, int64_t count) {
+  constexpr int64_t kCacheLine = 64;
+  const char* from = static_cast<const char*>(base) + start * type.size();
+  for (int64_t at = 0; at < count * type.size(); at += kCacheLine) {
+    __builtin_prefetch(from + at);
   }
 }
 
@@ -167,20 +259,34 @@ void dot_lines(
     int64_t lines,
     float* work,
     QmvOutput out) {
-  int64_t groups = w.cols / w.group_size;
-  int64_t room = block.groups + 8;  // a last tile may look past the groups
-  const uint8_t* codes = static_cast<const uint8_t*>(w.codes);
-  for (int64_t line = 0; line < lines; line += Lines) {
+  const int64_t line_bytes = w.cols * Bits / 8;
+  // Bytes that come within the 0.2 us that memory takes; measured.
+  block.ahead = line_bytes >= 2048 ? 4096 : 2048;
+  const uint8_t* codes =
+      static_cast<const uint8_t*>(w.codes) + first * line_bytes;
+  const int64_t room = kScaleLines * block.groups + 8;
+  float* scales = work;
+  float* biases = work + room;
+  for (int64_t line = 0; line < lines; ++line) {
+    int64_t part = line % kScaleLines;
+    if (part == 0) {
+      int64_t left = lines - line < kScaleLines ? lines - line : kScaleLines;
+      int64_t start = (first + line) * block.groups;
+      int64_t count = left * block.groups;
+      load_floats(w.scales, w.type, start, count, count + 8, scales);
+      load_floats(w.biases, w.type, start, count, count + 8, biases);
+      prefetch(w.scales, w.type, start + count, count);
+      prefetch(w.biases, w.type, start + count, count);
+    }
+    if (part % Lines != 0) {
+      continue;
+    }
     for (int i = 0; i < Lines; ++i) {
       // Lines past the end repeat the last one.
-      int64_t at = first + (line + i < lines ? line + i : lines - 1);
-      float* scales = work + 2 * i * room;
-      float* biases = scales + room;
-      load_floats(w.scales, w.type, at * groups, groups, room, scales);
-      load_floats(w.biases, w.type, at * groups, groups, room, biases);
-      block.codes[i] = codes + at * (w.cols * Bits / 8);
-      block.scales[i] = scales;
-      block.biases[i] = biases;
+      int64_t at = line + i < lines ? i : lines - 1 - line;
+      block.codes[i] = codes + (line + at) * line_bytes;
+      block.scales[i] = scales + (part + at) * block.groups;
+      block.biases[i] = biases + (part + at) * block.groups;
     }
     float results[Lines * Rows];
     dot_block<Bits, Groups, Lines, Rows>(block, results);
@@ -203,7 +309,7 @@ void dot_rows(
     QmvOutput out) {
   switch (rows) {
     case 1:
-      return dot_lines<Bits, Groups, 4, 1>(w, block, first, lines, work, out);
+      return dot_lines<Bits, Groups, 2, 1>(w, block, first, lines, work, out);
     case 2:
       return dot_lines<Bits, Groups, 2, 2>(w, block, first, lines, work, out);
     case 3:
@@ -318,7 +424,7 @@ void qmv_lines(
     block.sums_stride = qmv_sums_size(w.cols, w.group_size);
     block.sums = sums + r * block.sums_stride;
     block.depth = w.cols;
-    block.groups = block.sums_stride;
+    block.groups = w.cols / w.group_size;
     with_bits(w.bits, [&]<int Bits>() {
       int64_t tiles = w.group_size / Codes<Bits>::count;
       block.tiles_per_group = tiles > 1 ? tiles : 1;

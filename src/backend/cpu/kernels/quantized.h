@@ -33,9 +33,9 @@ inline int64_t qmv_arranged_size(int64_t depth) {
 inline int64_t qmv_sums_size(int64_t depth, int group_size) {
   return (depth / group_size + 7) / 8 * 8;
 }
-/// Room that qmv_lines needs for scales and biases of the lines at hand.
+/// Room that qmv_lines needs for scales and biases of eight lines.
 inline int64_t qmv_work_size(int64_t depth, int group_size) {
-  return 8 * (qmv_sums_size(depth, group_size) + 8);
+  return 2 * (8 * (depth / group_size) + 8);
 }
 
 }  // namespace mlx::core::cpu

@@ -127,10 +127,22 @@ MLX_INLINE void spread_groups(const float* p, Float8& value) {
   if constexpr (Groups == 1) {
     value = p[0] - Float8{};  // p[0] + 0 would lose the sign of -0
   } else if constexpr (Groups == 2) {
+#if MLX_ISA_LEVEL >= 3
+    // Two loads and a blend, where the braces below give seven shuffles.
+    value = Float8(_mm256_blend_ps(
+        _mm256_broadcast_ss(p), _mm256_broadcast_ss(p + 1), 0xf0));
+#else
     value = Float8{p[0], p[0], p[0], p[0], p[1], p[1], p[1], p[1]};
+#endif
   } else {
     static_assert(Groups == 4);
+#if MLX_ISA_LEVEL >= 3
+    __m256 four = _mm256_broadcast_ps(reinterpret_cast<const __m128*>(p));
+    value = Float8(
+        _mm256_permutevar_ps(four, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)));
+#else
     value = Float8{p[0], p[0], p[1], p[1], p[2], p[2], p[3], p[3]};
+#endif
   }
 }
 
@@ -190,21 +202,30 @@ MLX_INLINE float as_float(const bfloat16_t* p) {
   return from_bfloat16(half)[0];
 }
 
-/// count numbers as floats, then zeros up to `padded`. The few of a tail one
-/// by one: a partial load would cost more than all of a short row.
+/// count numbers as floats, then zeros up to `padded`. Zeros first, in whole
+/// vectors from the end, and a last vector that overlaps the one before: rows
+/// of groups are short, a tail done one by one would cost more than the rest.
 template <typename S>
 MLX_INLINE void copy_as_float(
     const S* from, int64_t count, int64_t padded, float* to) {
   constexpr int64_t n = Vec<float>::size;
+  int64_t end = padded;
+  for (; end > count && end >= n; end -= n) {
+    Vec<float>(0.0f).store(to + end - n);
+  }
+  for (; end > count; --end) {
+    to[end - 1] = 0;
+  }
   int64_t i = 0;
   for (; i + n <= count; i += n) {
     load_as<float>(from + i).store(to + i);
   }
-  for (; i < count; ++i) {
-    to[i] = as_float(from + i);
-  }
-  for (; i < padded; ++i) {
-    to[i] = 0;
+  if (i < count && count >= n) {
+    load_as<float>(from + count - n).store(to + count - n);
+  } else {
+    for (; i < count; ++i) {
+      to[i] = as_float(from + i);
+    }
   }
 }
 
