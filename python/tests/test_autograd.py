@@ -25,7 +25,6 @@ def differences(fun, x: np.ndarray, step: float = 1e-2) -> np.ndarray:
 
 
 W = mx.array(np.cos(np.arange(12, dtype=np.float32)).reshape(3, 4))
-V = mx.array(np.sin(np.arange(4, dtype=np.float32)) + 1.5)
 
 FUNCTIONS = {
     "exp sin": lambda x: mx.sum(mx.exp(mx.sin(x)) * W),
@@ -36,22 +35,8 @@ FUNCTIONS = {
     "where": lambda x: mx.sum(mx.where(W > 0, x * x, 3 * x)),
     "maximum": lambda x: mx.sum(mx.maximum(x, 4 * W) * W),
     "matmul": lambda x: mx.sum((x @ W.T) ** 2),
-    "mean": lambda x: mx.sum((x - mx.mean(x, axis=0)) ** 3),
-    "max": lambda x: mx.sum(mx.max(x, axis=1) * mx.array([1.0, 2.0, 3.0])),
-    "softmax": lambda x: mx.sum(mx.softmax(x, axis=-1) * W),
-    "logsumexp": lambda x: mx.sum(mx.logsumexp(x, axis=0) * V),
-    "cumsum": lambda x: mx.sum(mx.cumsum(x, axis=1) * W),
-    "prod": lambda x: mx.sum(mx.prod(x + 2, axis=0) * V),
-    "var": lambda x: mx.sum(mx.var(x, axis=1)),
-    "transpose": lambda x: mx.sum(mx.transpose(x).reshape(3, 4) * W),
-    "concatenate": lambda x: mx.sum(mx.concatenate([x, x * x], axis=1) ** 2),
-    "take": lambda x: mx.sum(mx.take(x, mx.array([0, 2, 2]), axis=0) ** 2 * W),
     "index": lambda x: mx.sum(x[1:, ::2] ** 2) + x[0, -1] * x[2, 0],
     "index arrays": lambda x: mx.sum(x[mx.array([0, 2, 0]), mx.array([1, 1, 1])] ** 2),
-    "broadcast": lambda x: mx.sum(mx.broadcast_to(x[:, :1], (3, 4)) * W * x),
-    "pad": lambda x: mx.sum(mx.pad(x, 1)[:3, :4] * W),
-    "sort": lambda x: mx.sum(mx.sort(x, axis=1) * V),
-    "repeat": lambda x: mx.sum(mx.repeat(x, 2, axis=0) ** 2),
 }
 
 
@@ -66,8 +51,7 @@ def test_grad_equals_differences(name):
     np.testing.assert_allclose(np.array(found), expected, atol=6e-3 * scale)
 
 
-# There is no forward rule for products.
-@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "prod"])
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_forward_and_reverse_agree(name):
     fun = FUNCTIONS[name]
     x = mx.array(np.sin(5 * np.arange(12, dtype=np.float32)).reshape(3, 4))

@@ -1,5 +1,5 @@
-"""Fused operations against their formulas in NumPy, in all types and layouts,
-and their derivatives against the composed formula."""
+"""What the oracle table does not say of fused operations: known numbers, sizes of
+real models, errors."""
 
 from __future__ import annotations
 
@@ -32,47 +32,6 @@ def check(found: mx.array, expected: np.ndarray, dtype: mx.Dtype = mx.float32) -
 # ---- norms -------------------------------------------------------------------
 
 
-def rms(x: np.ndarray, w: np.ndarray | float, eps: float) -> np.ndarray:
-    return x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) * w
-
-
-def layer(x: np.ndarray, w: object, b: object, eps: float) -> np.ndarray:
-    centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps) * w + b
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("features", [1, 3, 8, 33, 576])
-def test_norms(dtype, features):
-    x = wave(2, 3, features, dtype=dtype)
-    w = wave(features, step=0.3, dtype=dtype) + 1
-    b = wave(features, step=0.2, dtype=dtype)
-    check(mx.fast.rms_norm(x, w, 1e-5), rms(numbers(x), numbers(w), 1e-5), dtype)
-    check(mx.fast.rms_norm(x, None, 1e-5), rms(numbers(x), 1.0, 1e-5), dtype)
-    full = layer(numbers(x), numbers(w), numbers(b), 1e-3)
-    check(mx.fast.layer_norm(x, w, b, 1e-3), full, dtype)
-    bare = layer(numbers(x), 1.0, 0.0, 1e-3)
-    check(mx.fast.layer_norm(x, None, None, 1e-3), bare, dtype)
-
-
-def test_norms_of_views():
-    x = wave(6, 5, 8)
-    view = mx.transpose(x, (1, 0, 2))[::-1, ::2]
-    check(mx.fast.rms_norm(view, None, 1e-5), rms(numbers(view), 1.0, 1e-5))
-    last = mx.transpose(x, (2, 1, 0))
-    check(
-        mx.fast.layer_norm(last, None, None, 1e-5), layer(numbers(last), 1.0, 0.0, 1e-5)
-    )
-    one = mx.broadcast_to(wave(8), (3, 8))
-    check(mx.fast.rms_norm(one, None, 1e-5), rms(numbers(one), 1.0, 1e-5))
-
-
-def test_norms_promote():
-    x = wave(2, 4, dtype=mx.bfloat16)
-    assert mx.fast.rms_norm(x, mx.ones(4), 1e-5).dtype == mx.float32
-    assert mx.fast.layer_norm(x, None, mx.ones(4), 1e-5).dtype == mx.float32
-
-
 def test_rms_norm_gradient_of_known_numbers():
     x = mx.array([0.5, -1.0, 2.0])
     w = mx.array([1.0, 0.5, 2.0])
@@ -83,41 +42,16 @@ def test_rms_norm_gradient_of_known_numbers():
     np.testing.assert_allclose(np.array(dw), [0.37796, -1.51185, -1.51185], atol=1e-5)
 
 
-def test_norm_gradients_equal_the_composed_formula():
-    x = wave(3, 5, 16)
-    w = wave(16, step=0.3) + 1
-    b = wave(16, step=0.2)
-    c = wave(3, 5, 16, step=1.1)
-
-    def composed_rms(x, w):
-        scale = mx.rsqrt(mx.mean(x * x, axis=-1, keepdims=True) + 1e-5)
-        return mx.sum(x * scale * w * c)
-
-    def composed_layer(x, w, b):
-        centred = x - mx.mean(x, axis=-1, keepdims=True)
-        scale = mx.rsqrt(mx.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
-        return mx.sum((centred * scale * w + b) * c)
-
-    expected = mx.grad(composed_rms, (0, 1))(x, w)
-    found = mx.grad(lambda x, w: mx.sum(mx.fast.rms_norm(x, w, 1e-5) * c), (0, 1))(x, w)
-    for f, e in zip(found, expected):
-        check(f, numbers(e))
-    expected = mx.grad(composed_layer, (0, 1, 2))(x, w, b)
-    found = mx.grad(
-        lambda x, w, b: mx.sum(mx.fast.layer_norm(x, w, b, 1e-5) * c), (0, 1, 2)
-    )(x, w, b)
-    for f, e in zip(found, expected):
-        check(f, numbers(e))
-
-
 def test_norm_errors():
     x = wave(2, 4)
-    with pytest.raises(ValueError, match="rms_norm"):
+    with pytest.raises(ValueError, match=r"\[rms_norm\] weight has shape"):
         mx.fast.rms_norm(x, mx.ones(3), 1e-5)
-    with pytest.raises(ValueError, match="layer_norm"):
-        mx.fast.layer_norm(x, mx.ones((1, 4)), None, 1e-5)
-    with pytest.raises(ValueError, match="rms_norm"):
+    with pytest.raises(ValueError, match=r"\[layer_norm\] bias has shape"):
+        mx.fast.layer_norm(x, None, mx.ones((1, 4)), 1e-5)
+    with pytest.raises(ValueError, match="no axes"):
         mx.fast.rms_norm(mx.array(1.0), None, 1e-5)
+    with pytest.raises(ValueError, match="real floating type"):
+        mx.fast.rms_norm(mx.ones((2, 4), mx.int32), None, 1e-5)
     with pytest.raises(TypeError):
         mx.fast.rms_norm(x, None)
 
@@ -173,17 +107,6 @@ def test_rope(shape, dims, traditional, dtype):
     check(found, rotated(numbers(x), dims, traditional, inverse, 0.5, 11), dtype)
 
 
-@pytest.mark.parametrize("traditional", [False, True])
-def test_rope_offsets_as_arrays(traditional):
-    x = wave(3, 2, 4, 8)
-    inverse = inverse_frequencies(8, 500.0)
-    options = {"traditional": traditional, "base": 500.0, "scale": 1.0}
-    each = mx.fast.rope(x, 8, **options, offset=mx.array([0, 7, 100]))
-    check(each, rotated(numbers(x), 8, traditional, inverse, 1.0, [0, 7, 100]))
-    one = mx.fast.rope(x, 8, **options, offset=mx.array(7))
-    check(one, rotated(numbers(x), 8, traditional, inverse, 1.0, 7))
-
-
 def test_rope_frequencies_divide_the_position():
     x = wave(1, 2, 4, 8)
     freqs = mx.array((1e4 ** (np.arange(4) / 4)).astype(np.float32))
@@ -222,38 +145,6 @@ def test_rope_far_positions():
     np.testing.assert_allclose(
         turned[..., :4] ** 2 + turned[..., 4:] ** 2, norms, atol=1e-5
     )
-
-
-def test_rope_of_views():
-    x = wave(2, 5, 3, 8)
-    view = mx.swapaxes(x, 1, 2)
-    options = {"traditional": True, "base": 100.0, "scale": 1.0, "offset": 2}
-    inverse = inverse_frequencies(8, 100.0)
-    check(
-        mx.fast.rope(view, 8, **options), rotated(numbers(view), 8, True, inverse, 1, 2)
-    )
-    odd = wave(2, 3, 5, 16)[:, ::-1, :, ::2]
-    check(
-        mx.fast.rope(odd, 8, **options), rotated(numbers(odd), 8, True, inverse, 1, 2)
-    )
-
-
-@pytest.mark.parametrize("traditional", [False, True])
-def test_rope_gradient_turns_back(traditional):
-    x = wave(2, 3, 8)
-    c = wave(2, 3, 8, step=1.1)
-    options = {"traditional": traditional, "base": 100.0, "scale": 1.0, "offset": 4}
-    found = mx.grad(lambda x: mx.sum(mx.fast.rope(x, 6, **options) * c))(x)
-    inverse = inverse_frequencies(6, 100.0)
-    # The rotation by minus the angle is its transpose.
-    check(found, rotated(numbers(c), 6, traditional, -inverse, 1.0, 4))
-
-
-def test_rope_batched():
-    x = wave(4, 2, 3, 8)
-    options = {"traditional": False, "base": 100.0, "scale": 1.0, "offset": 4}
-    found = mx.vmap(lambda x: mx.fast.rope(x, 8, **options))(x)
-    check(found, numbers(mx.stack([mx.fast.rope(a, 8, **options) for a in x])))
 
 
 def test_rope_errors():
@@ -396,61 +287,6 @@ def test_attention_of_large_scores():
     v = wave(1, 1, 5, 8, step=0.3)
     found = mx.fast.scaled_dot_product_attention(q, k, v, scale=1.0)
     check(found, attention(*(numbers(a) for a in (q, k, v)), 1.0))
-
-
-@pytest.mark.parametrize("mask", [None, "causal", "added", "bool"])
-@pytest.mark.parametrize("with_sinks", [False, True])
-def test_attention_gradient_equals_the_composed_formula(mask, with_sinks):
-    q, k, v = operands((2, 4, 2, 3, 5, 8, 8), mx.float32)
-    c = wave(2, 4, 3, 8, step=1.1)
-    sinks = wave(4, step=0.5)
-    added = wave(4, 3, 5, step=0.77)
-    given = {
-        "added": added,
-        "bool": added > -0.3,
-        "causal": mx.array(lower_right(3, 5)),
-    }.get(mask)
-
-    def composed(q, k, v, sinks):
-        keys = mx.repeat(k, 2, axis=1)
-        scores = 0.3 * (q @ mx.swapaxes(keys, -1, -2))
-        if mask == "added":
-            scores = scores + given
-        elif given is not None:
-            scores = mx.where(given, scores, mx.array(-1e30))
-        if with_sinks:
-            column = mx.broadcast_to(sinks[:, None, None], (2, 4, 3, 1))
-            scores = mx.concatenate([scores, column], axis=-1)
-        weights = mx.softmax(scores, axis=-1)[..., :5]
-        return mx.sum(weights @ mx.repeat(v, 2, axis=1) * c)
-
-    def fused(q, k, v, sinks):
-        out = mx.fast.scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            scale=0.3,
-            mask=mask if mask == "causal" else given,
-            sinks=sinks if with_sinks else None,
-        )
-        return mx.sum(out * c)
-
-    expected = mx.value_and_grad(composed, (0, 1, 2, 3))(q, k, v, sinks)
-    found = mx.value_and_grad(fused, (0, 1, 2, 3))(q, k, v, sinks)
-    check(found[0], numbers(expected[0]))
-    for f, e in zip(found[1], expected[1]):
-        check(f, numbers(e))
-
-
-def test_attention_batched():
-    q, k, v = operands((3, 4, 2, 3, 5, 8, 8), mx.float32)
-
-    def run(q, k, v):
-        return mx.fast.scaled_dot_product_attention(q, k, v, scale=0.3)
-
-    both = [mx.stack([a, a * 0.5]) for a in (q, k, v)]
-    found = mx.vmap(run)(*both)
-    check(found, numbers(mx.stack([run(*parts) for parts in zip(*both)])))
 
 
 def test_attention_errors():

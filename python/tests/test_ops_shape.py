@@ -1,4 +1,5 @@
-"""Functions that make, reshape, join and split arrays, against NumPy."""
+"""What the oracle table does not say of functions that make, reshape, join and
+split arrays: errors, forms of arguments, other names."""
 
 import mlx.core as mx
 import numpy as np
@@ -14,55 +15,26 @@ def check(got, expected):
 
 
 class TestReshape:
-    def test_reshape(self):
-        check(mx.reshape(A, (4, -1)), X.reshape(4, 6))
-        check(mx.reshape(A.T, [24]), X.T.reshape(24))
-        check(mx.flatten(A, 1, 2), X.reshape(2, 12))
-        check(mx.unflatten(A, -1, (2, -1)), X.reshape(2, 3, 2, 2))
+    def test_errors(self):
         for bad in ((5, 5), (-1, -1), (0, -1)):
             with pytest.raises(ValueError):
                 mx.reshape(A, bad)
-
-    def test_axes(self):
-        check(mx.transpose(A), X.T)
-        check(mx.transpose(A, (2, 0, 1)), X.transpose(2, 0, 1))
-        check(mx.permute_dims(A, [0, 2, 1]), X.transpose(0, 2, 1))
-        check(mx.matrix_transpose(A), X.transpose(0, 2, 1))
-        check(mx.swapaxes(A, 0, -1), X.swapaxes(0, -1))
-        check(mx.moveaxis(A, 0, 2), np.moveaxis(X, 0, 2))
-        check(mx.expand_dims(A, (0, -1)), X[None, ..., None])
-        check(mx.squeeze(A[:1]), X[0])
-        check(mx.squeeze(A[:1], [0]), X[0])
         with pytest.raises(ValueError):
             mx.squeeze(A, 0)
         with pytest.raises(mx.AxisError):
             mx.swapaxes(A, 0, 3)
-
-    def test_order(self):
-        check(mx.flip(A), np.flip(X))
-        check(mx.flip(A, (0, 2)), np.flip(X, (0, 2)))
-        check(mx.roll(A, 1), np.roll(X, 1))
-        check(mx.roll(A, (1, -2), (0, 2)), np.roll(X, (1, -2), (0, 2)))
-        check(mx.contiguous(A.T), X.T)
         with pytest.raises(TypeError):
             mx.roll(A, None)
 
-    def test_as_strided(self):
-        check(
-            mx.as_strided(A, (3, 3), (8, 1), 2),
-            X.ravel()[[[2, 3, 4], [10, 11, 12], [18, 19, 20]]],
-        )
+    def test_other_names(self):
+        check(mx.permute_dims(A, [0, 2, 1]), X.transpose(0, 2, 1))
+        check(mx.matrix_transpose(A), X.transpose(0, 2, 1))
+        check(mx.flip(A), np.flip(X))
         check(mx.as_strided(A), X)
-
-    def test_types(self):
-        check(mx.astype(A, mx.int16), X.astype(np.int16))
-        check(mx.view(A, mx.uint32), X.view(np.uint32))
-        check(mx.view(A, mx.uint8), X.view(np.uint8))
 
 
 class TestBroadcast:
     def test_to(self):
-        check(mx.broadcast_to(A[0, 0], (2, 4)), np.broadcast_to(X[0, 0], (2, 4)))
         check(mx.broadcast_to(3, (2, 2)), np.full((2, 2), 3))
         with pytest.raises(ValueError):
             mx.broadcast_to(A, (2, 3))
@@ -81,8 +53,6 @@ class TestJoin:
     def test_concatenate(self):
         check(mx.concatenate([A, A[:1]]), np.concatenate([X, X[:1]]))
         check(mx.concat([A, A], axis=-1), np.concatenate([X, X], -1))
-        check(mx.concatenate([A, A[0]], axis=None), np.concatenate([X, X[0]], None))
-        assert mx.concatenate([mx.array([1]), mx.array([0.5])]).dtype == mx.float32
         for bad in ([], [A, A[0]]):
             with pytest.raises(ValueError):
                 mx.concatenate(bad)
@@ -90,14 +60,11 @@ class TestJoin:
             mx.concatenate([A, 1])
 
     def test_stack(self):
-        check(mx.stack([A, A + 1], axis=1), np.stack([X, X + 1], 1))
         check(mx.stack((A[0, 0], A[0, 1])), X[0, :2])
         with pytest.raises(ValueError):
             mx.stack([A, A[0]])
 
     def test_split(self):
-        for got, expected in zip(mx.split(A, 3, 1), np.split(X, 3, 1)):
-            check(got, expected)
         for got, expected in zip(mx.split(A, (1, 3), -1), np.split(X, (1, 3), -1)):
             check(got, expected)
         with pytest.raises(ValueError):
@@ -128,22 +95,12 @@ class TestJoin:
         assert isinstance(mx.depends([A], [A]), list)
 
 
-class TestRepeat:
-    def test_repeat_and_tile(self):
-        check(mx.repeat(A, 2), np.repeat(X, 2))
-        check(mx.repeat(A, 3, axis=1), np.repeat(X, 3, 1))
-        check(mx.tile(A, 2), np.tile(X, 2))
-        check(mx.tile(A, (2, 1, 3, 1)), np.tile(X, (2, 1, 3, 1)))
-
-    def test_pad(self):
-        check(mx.pad(A, 1), np.pad(X, 1))
+class TestPad:
+    def test_forms_of_widths(self):
         check(mx.pad(A, (1,)), np.pad(X, 1))
         check(
             mx.pad(A, (1, 2), constant_values=5), np.pad(X, (1, 2), constant_values=5)
         )
-        pairs = [(0, 1), (1, 0), (2, 2)]
-        check(mx.pad(A, pairs), np.pad(X, pairs))
-        check(mx.pad(A, pairs, mode="edge"), np.pad(X, pairs, mode="edge"))
         assert mx.pad(mx.array([1], mx.int8), 1, constant_values=2).dtype == mx.int8
         for bad in ([(1, 2)] * 2, "x", [(1, 2, 3)] * 3):
             with pytest.raises(ValueError):
@@ -211,42 +168,22 @@ class TestCreation:
         assert mx.linspace(0, 1, 3, dtype=mx.float16).dtype == mx.float16
 
     def test_matrices(self):
-        check(mx.eye(3, 4, 1), np.eye(3, 4, 1))
         check(mx.eye(2, dtype=None), np.eye(2))
         check(mx.identity(3), np.identity(3))
-        check(mx.tri(3, 4, -1), np.tri(3, 4, -1))
-        check(mx.tril(A, 1), np.tril(X, 1))
-        check(mx.triu(A, k=-1), np.triu(X, -1))
         with pytest.raises(ValueError):
             mx.tril(mx.zeros(3))
 
 
 class TestIndexing:
     def test_take(self):
-        i = np.array([[1, 0], [-1, 2]])
-        check(mx.take(A, mx.array(i)), np.take(X, i))
-        check(mx.take(A, mx.array(i), axis=1), np.take(X, i, 1))
         check(mx.take(A, 2, axis=1), np.take(X, 2, 1))
         for bad in ([0, 1], 0.5):
             with pytest.raises(TypeError):
                 mx.take(A, bad)
 
-    def test_along_axis(self):
-        i = np.array([[[1]], [[2]]])
-        check(mx.take_along_axis(A, mx.array(i), 1), np.take_along_axis(X, i, 1))
+    def test_along_all(self):
         flat = np.array([3, 1])
         check(mx.take_along_axis(A, mx.array(flat)), X.ravel()[flat])
         expected = X.copy()
-        np.put_along_axis(expected, i, 9, 1)
-        check(mx.put_along_axis(A, mx.array(i), mx.array(9.0), 1), expected)
-        expected = X.copy()
         expected.ravel()[flat] = [7, 8]
         check(mx.put_along_axis(A, mx.array(flat), mx.array([7.0, 8.0])), expected)
-
-    def test_slices(self):
-        start = mx.array([1, 2])
-        check(mx.slice(A, start, (1, 2), (2, 2, 2)), X[:, 1:3, 2:4])
-        expected = X.copy()
-        expected[:, 1:3, 2:4] = 5
-        update = mx.full((2, 2, 2), 5.0)
-        check(mx.slice_update(A, update, start, (1, 2)), expected)

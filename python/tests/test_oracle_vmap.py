@@ -39,18 +39,20 @@ def batched(
 
 
 def combinations(case: Case) -> Iterator[Axes]:
-    """In front; last; in the middle; each operand alone; each with its own."""
+    """In front; last; in the middle; each operand alone, and alone without; each
+    with its own."""
     ranks = [len(shape) for shape in case.shapes]
     yield tuple(0 for _ in ranks)
     yield tuple(-1 for _ in ranks)
     yield tuple(n // 2 for n in ranks)
-    if len(ranks) > 1:
-        for i, n in enumerate(ranks):
-            yield tuple(
-                n - 1 if k == i and n else 0 if k == i else None
-                for k in range(len(ranks))
-            )
-        yield tuple((i + 1) % (n + 1) for i, n in enumerate(ranks))
+    if len(ranks) == 1:
+        return
+    yield tuple((i + 1) % (n + 1) for i, n in enumerate(ranks))
+    for i, n in enumerate(ranks):
+        yield tuple(max(n - 1, 0) if k == i else None for k in range(len(ranks)))
+    if len(ranks) > 2:
+        for i in range(len(ranks)):
+            yield tuple(None if k == i else 0 for k in range(len(ranks)))
 
 
 def loop(row: Row, case: Case, arrays: list[mx.array], axes: Axes) -> list[np.ndarray]:

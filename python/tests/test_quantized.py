@@ -44,42 +44,6 @@ def numbers(q: Any, bits: int, group_size: int) -> np.ndarray[Any, Any]:
     return codes * spread[0] + spread[1]
 
 
-def affine_rule(
-    w: np.ndarray[Any, Any], bits: int, group_size: int
-) -> tuple[np.ndarray[Any, Any], ...]:
-    """Codes, scales and biases by the rule, in float32."""
-    f = np.float32
-    groups = w.astype(f).reshape(*w.shape[:-1], -1, group_size)
-    top = f(2**bits - 1)
-    low, high = groups.min(-1), groups.max(-1)
-    scale = np.maximum((high - low) / top, f(1e-7))
-    from_low = np.abs(low) > np.abs(high)
-    edge = np.where(from_low, low, high)
-    scale = np.where(from_low, scale, -scale)
-    q0 = np.round(edge / scale)
-    bend = q0 != 0
-    scale = np.where(bend, edge / np.where(bend, q0, f(1)), scale).astype(f)
-    bias = np.where(bend, edge, f(0)).astype(f)
-    codes = np.round((groups - bias[..., None]) / scale[..., None])
-    return np.clip(codes, 0, top).reshape(w.shape), scale, bias
-
-
-@every_width
-@every_group
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_quantize_follows_the_rule(bits: int, group_size: int, dtype: str) -> None:
-    w = random_array((6, 3 * group_size), dtype)
-    q, scales, biases = mx.quantize(w, group_size, bits)
-    assert q.dtype == mx.uint32 and q.shape == (6, 3 * group_size * bits // 32)
-    assert scales.dtype == biases.dtype == w.dtype
-    codes, s, b = affine_rule(wide(w), bits, group_size)
-    # Ties of the division may fall either way.
-    differ = unpack(q, bits) != codes
-    assert np.abs(unpack(q, bits) - codes).max() <= 1 and differ.mean() < 0.002
-    np.testing.assert_allclose(wide(scales), s, rtol=ROUNDING[dtype], atol=2**-24)
-    np.testing.assert_allclose(wide(biases), b, rtol=ROUNDING[dtype], atol=2**-24)
-
-
 def test_quantize_edge_cases() -> None:
     w = mx.concatenate([mx.zeros((1, 64)), mx.ones((1, 64)), -mx.ones((1, 64))], axis=0)
     back = mx.dequantize(*mx.quantize(w))
@@ -94,20 +58,6 @@ def test_quantize_edge_cases() -> None:
         assert np.array_equal(np.array(got), np.array(expected))
     wide_type = mx.quantize(random_array((2, 64), "float64"))
     assert wide_type[1].dtype == mx.float64
-
-
-@every_width
-@every_group
-@pytest.mark.parametrize("dtype", (*FLOATS, "float64"))
-def test_dequantize(bits: int, group_size: int, dtype: str) -> None:
-    q = mx.quantize(random_array((5, 37 * group_size), dtype), group_size, bits)
-    got = mx.dequantize(*q, group_size, bits)
-    expected = numbers(q, bits, group_size)
-    assert got.dtype == getattr(mx, dtype)
-    bound = ROUNDING[dtype] * (np.abs(expected) + 4)
-    assert np.all(np.abs(wide(got) - expected) <= bound)
-    as_half = mx.dequantize(*q, group_size, bits, dtype=mx.float16)
-    assert as_half.dtype == mx.float16
 
 
 def check_product(
@@ -184,64 +134,6 @@ def test_rows_do_not_depend_on_their_neighbours_type_of_kernel() -> None:
     together = mx.quantized_matmul(x, *q)
     alone = mx.concatenate([mx.quantized_matmul(x[i : i + 1], *q) for i in range(24)])
     np.testing.assert_allclose(wide(together), wide(alone), rtol=1e-4, atol=1e-3)
-
-
-@pytest.mark.parametrize("transpose", (True, False))
-@pytest.mark.parametrize("shape", ((3,), (2, 3)))
-def test_gradients(transpose: bool, shape: tuple[int, ...]) -> None:
-    q, scales, biases = mx.quantize(random_array((24, 128)))
-    depth, cols = (128, 24) if transpose else (24, 128)
-    x, ct = random_array((*shape, depth)), random_array((*shape, cols))
-
-    def quantized(x: mx.array, s: mx.array, b: mx.array) -> mx.array:
-        return mx.quantized_matmul(x, q, s, b, transpose)
-
-    def plain(x: mx.array, s: mx.array, b: mx.array) -> mx.array:
-        codes = mx.array(unpack(q, 4).astype(np.float32)).reshape(24, 2, 64)
-        w = (codes * s[..., None] + b[..., None]).reshape(24, 128)
-        return x @ (w.T if transpose else w)
-
-    args = [x, scales, biases]
-    _, got = mx.vjp(quantized, args, [ct])
-    _, expected = mx.vjp(plain, args, [ct])
-    for g, e in zip(got, expected, strict=True):
-        assert g.shape == e.shape
-        np.testing.assert_allclose(wide(g), wide(e), rtol=1e-3, atol=1e-3)
-    tangents = [random_array(a.shape) for a in args]
-    _, (got_t,) = mx.jvp(quantized, args, tangents)
-    _, (expected_t,) = mx.jvp(plain, args, tangents)
-    np.testing.assert_allclose(wide(got_t), wide(expected_t), rtol=1e-3, atol=2e-2)
-
-
-def test_gradient_of_dequantize() -> None:
-    q, scales, biases = mx.quantize(random_array((4, 128)))
-    ct = random_array((4, 128))
-    _, (gs, gb) = mx.vjp(lambda s, b: mx.dequantize(q, s, b), [scales, biases], [ct])
-    grouped = wide(ct).reshape(4, 2, 64)
-    np.testing.assert_allclose(wide(gb), grouped.sum(-1), atol=1e-4)
-    codes = unpack(q, 4).reshape(4, 2, 64)
-    np.testing.assert_allclose(wide(gs), (grouped * codes).sum(-1), atol=1e-3)
-
-
-def test_vmap_is_a_loop() -> None:
-    stack = mx.quantize(random_array((5, 24, 128)))
-    one = [x[0] for x in stack]
-    x = random_array((5, 3, 128))
-    got = mx.vmap(lambda x: mx.quantized_matmul(x, *one))(x)
-    np.testing.assert_allclose(wide(got), wide(mx.quantized_matmul(x, *one)))
-    got = mx.vmap(mx.quantized_matmul)(x, *stack)
-    for i in range(5):
-        expected = mx.quantized_matmul(x[i], *(y[i] for y in stack))
-        np.testing.assert_allclose(wide(got[i]), wide(expected), atol=1e-4)
-    shared_x = mx.vmap(mx.quantized_matmul, in_axes=(None, 0, 0, 0))(x[0], *stack)
-    assert shared_x.shape == (5, 3, 24)
-    w = random_array((5, 24, 128))
-    for got, expected in zip(
-        mx.vmap(lambda w: tuple(mx.quantize(w)), in_axes=1)(w),
-        mx.quantize(w),
-        strict=True,
-    ):
-        assert np.array_equal(np.array(got), np.swapaxes(np.array(expected), 0, 1))
 
 
 @pytest.mark.parametrize(

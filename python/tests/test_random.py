@@ -92,23 +92,6 @@ def test_a_key_gives_the_same_numbers_and_keys_differ(draw):
     assert draw(key).tolist() != draw(mx.random.key(12)).tolist()
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda key: mx.random.uniform(shape=(3,), key=key),
-        lambda key: mx.random.normal((2, 2), key=key),
-        lambda key: mx.random.split(key),
-        lambda key: mx.random.randint(0, 100, (5,), key=key),
-    ],
-)
-def test_a_batch_of_keys(draw):
-    keys = mx.random.split(mx.random.key(3), 4)
-    together = mx.vmap(draw)(keys)
-    assert together.tolist() == [draw(key).tolist() for key in keys]
-    columns = mx.vmap(draw, in_axes=1)(keys.T)
-    assert columns.tolist() == together.tolist()
-
-
 def test_keys_are_checked():
     for bad in (
         mx.array([0, 1]),

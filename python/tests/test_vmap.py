@@ -1,5 +1,5 @@
-"""vmap: against a loop over the batch, axes and their trees, with derivatives
-and rules of one's own, and its errors."""
+"""vmap: axes and their trees, with derivatives and rules of one's own, and its
+errors. Each operation against a loop: test_oracle_vmap.py."""
 
 from __future__ import annotations
 
@@ -18,69 +18,6 @@ def check(found: mx.array, expected: mx.array) -> None:
     np.testing.assert_allclose(
         np.array(found), np.array(expected), rtol=1e-5, atol=1e-6
     )
-
-
-def looped(fun, x: mx.array, axis: int) -> mx.array:
-    return mx.stack([fun(mx.take(x, i, axis)) for i in range(x.shape[axis])])
-
-
-UNARY = {
-    "elementwise": lambda x: mx.exp(x) * 2 + mx.tanh(x),
-    "sum": lambda x: mx.sum(x, axis=0),
-    "sum all": lambda x: mx.sum(x),
-    "max last": lambda x: mx.max(x, axis=-1, keepdims=True),
-    "argmax": lambda x: mx.argmax(x, axis=1),
-    "softmax": lambda x: mx.softmax(x, axis=0),
-    "logsumexp": lambda x: mx.logsumexp(x, axis=-1),
-    "cumsum": lambda x: mx.cumsum(x, axis=1, reverse=True),
-    "sort": lambda x: mx.sort(x, axis=0),
-    "argsort": lambda x: mx.argsort(x, axis=-1),
-    "transpose": lambda x: mx.transpose(x),
-    "reshape": lambda x: mx.reshape(x, (-1,)),
-    "expand": lambda x: mx.expand_dims(x, 1),
-    "concatenate": lambda x: mx.concatenate([x, x * 2], axis=0),
-    "stack": lambda x: mx.stack([x, x], axis=1),
-    "slice": lambda x: x[1:, ::-1],
-    "index": lambda x: x[mx.array([0, 1, 0])],
-    "take": lambda x: mx.take(x, mx.array([1, 0]), axis=1),
-    "take along": lambda x: mx.take_along_axis(x, mx.argsort(x, axis=0), axis=0),
-    "pad": lambda x: mx.pad(x, ((1, 0), (0, 2))),
-    "broadcast": lambda x: mx.broadcast_to(x, (2, *x.shape)),
-    "where": lambda x: mx.where(x > 0, x, mx.array(7.0)),
-    "matmul": lambda x: x @ mx.transpose(x),
-    "astype": lambda x: (x * 10).astype(mx.int32),
-    "repeat": lambda x: mx.repeat(x, 2, axis=1),
-    "constant": lambda x: mx.arange(3),
-}
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("name", UNARY)
-def test_against_a_loop(name, axis):
-    fun = UNARY[name]
-    check(mx.vmap(fun, in_axes=axis)(A), looped(fun, A, axis))
-
-
-BINARY = {
-    "add": lambda x, y: x + y,
-    "greater": lambda x, y: x > y,
-    "matmul": lambda x, y: x @ mx.transpose(y),
-    "concatenate": lambda x, y: mx.concatenate([x, y], axis=1),
-    "where": lambda x, y: mx.where(y > 0, x, y),
-    "assign": lambda x, y: x.at[0].add(y[1]),
-    "outer": lambda x, y: x[:, None] * y[None],
-}
-
-
-@pytest.mark.parametrize("name", BINARY)
-def test_pairs_against_a_loop(name):
-    fun = BINARY[name]
-    both = mx.vmap(fun)(A, B)
-    check(both, mx.stack([fun(a, b) for a, b in zip(A, B)]))
-    left = mx.vmap(fun, in_axes=(0, None))(A, B[0])
-    check(left, mx.stack([fun(a, B[0]) for a in A]))
-    right = mx.vmap(fun, in_axes=(None, 1))(A[0], mx.moveaxis(B, 0, 1))
-    check(right, mx.stack([fun(A[0], b) for b in B]))
 
 
 def test_in_place_updates():

@@ -269,7 +269,10 @@ ATTENTION = [
     ),
     attention_row(
         "sinks",
-        (case(*heads(2, 4, 2, 3, 5, 8), (4,), scale=SCALE, how="sinks"),),
+        (
+            case(*heads(2, 4, 2, 3, 5, 8), (4,), scale=SCALE, how="sinks"),
+            case(*heads(1, 4, 2, 3, 5, 4), (4,), scale=0.5, how="sinks", causal=True),
+        ),
         Operand(),
         derivative=(0, 1, 2, 3),
     ),
