@@ -314,7 +314,8 @@ def tree_merge(
 ) -> Any:
     """Unite two trees.
 
-    None and empty branches count as absent.
+    None and empty branches count as absent, but two empty branches must be of
+    one type.
 
     Args:
         tree_a: The first tree.
@@ -326,13 +327,22 @@ def tree_merge(
 
     Raises:
         ValueError: If both trees have a value at one place and there is no
-            `merge_fn`.
+            `merge_fn`, or empty containers of different types.
 
     Example:
         >>> from mlx.utils import tree_merge
         >>> tree_merge({"a": [1]}, {"a": [{}, 2], "b": 3})
         {'a': [1, 2], 'b': 3}
     """
+    empty = (tree_a is not None and tree_b is not None) and (
+        _is_absent(tree_a) and _is_absent(tree_b)
+    )
+    if empty and type(tree_a) is not type(tree_b):
+        one, other = type(tree_a).__name__, type(tree_b).__name__
+        raise ValueError(
+            f"[tree_merge] empty containers differ: {one} and {other}. "
+            "Expected one type."
+        )
     if _is_absent(tree_a):
         return tree_b
     if _is_absent(tree_b):

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,17 @@ struct ForeignData {
   mx::Dtype dtype;
   size_t itemsize;
 };
+
+mx::ShapeElem dimension(int64_t n) {
+  if (n > std::numeric_limits<mx::ShapeElem>::max()) {
+    // The interface fixes this text.
+    throw std::overflow_error(
+        "Shape dimension " + std::to_string(n) +
+        " is outside the supported range [-2147483648, 2147483647]. MLX "
+        "currently uses 32-bit integers for shape dimensions.");
+  }
+  return static_cast<mx::ShapeElem>(n);
+}
 
 /// Row-major bytes of the elements.
 std::vector<char> gather_bytes(const ForeignData& d, size_t count) {
@@ -61,10 +73,8 @@ bool is_row_major(const ForeignData& d) {
   return true;
 }
 
-mx::array copy_in(const ForeignData& d, std::optional<mx::Dtype> dtype) {
-  size_t count = 1;
+void check_strides(const ForeignData& d) {
   for (size_t axis = 0; axis < d.shape.size(); ++axis) {
-    count *= d.shape[axis];
     if (d.shape[axis] > 1 && d.strides[axis] < 0) {
       mx::invalid(
           "array",
@@ -74,6 +84,13 @@ mx::array copy_in(const ForeignData& d, std::optional<mx::Dtype> dtype) {
           axis,
           ". Expected strides of 0 or more; make a copy first.");
     }
+  }
+}
+
+mx::array copy_elements(const ForeignData& d, std::optional<mx::Dtype> dtype) {
+  size_t count = 1;
+  for (mx::ShapeElem n : d.shape) {
+    count *= n;
   }
   std::vector<char> gathered;
   const char* data = d.data;
@@ -102,6 +119,42 @@ mx::array copy_in(const ForeignData& d, std::optional<mx::Dtype> dtype) {
         d.shape,
         dtype.value_or(narrowed));
   });
+}
+
+/// The elements from the first to the last in memory, behind a view that has
+/// the strides; not if most of them lie between those that are wanted.
+std::optional<mx::array> copy_with_strides(
+    const ForeignData& d, std::optional<mx::Dtype> dtype) {
+  auto itemsize = static_cast<int64_t>(d.itemsize);
+  int64_t count = 1;
+  int64_t span = 1;
+  mx::Strides strides;
+  for (size_t axis = 0; axis < d.shape.size(); ++axis) {
+    if (d.strides[axis] % itemsize != 0) {
+      return std::nullopt;
+    }
+    strides.push_back(d.strides[axis] / itemsize);
+    count *= d.shape[axis];
+    span += (d.shape[axis] - 1) * strides.back();
+  }
+  if (count == 0 || span > 2 * count) {
+    return std::nullopt;
+  }
+  ForeignData flat = d;
+  flat.shape = {mx::safe_cast(span, "array")};
+  flat.strides = {itemsize};
+  return mx::as_strided(copy_elements(flat, dtype), d.shape, strides, 0);
+}
+
+mx::array copy_in(
+    const ForeignData& d, std::optional<mx::Dtype> dtype, Strides strides) {
+  check_strides(d);
+  if (strides == Strides::keep && !is_row_major(d)) {
+    if (auto view = copy_with_strides(d, dtype)) {
+      return *view;
+    }
+  }
+  return copy_elements(d, dtype);
 }
 
 [[noreturn]] void refuse_type(std::string_view what, std::string_view type) {
@@ -181,7 +234,10 @@ struct HeldBuffer {
 };
 
 mx::array import_buffer(
-    const Py_buffer& view, std::optional<mx::Dtype> dtype, bool is_bfloat16) {
+    const Py_buffer& view,
+    std::optional<mx::Dtype> dtype,
+    Strides strides,
+    bool is_bfloat16) {
   ForeignData d{
       static_cast<const char*>(view.buf),
       {},
@@ -190,16 +246,17 @@ mx::array import_buffer(
       mx::bfloat16,
       static_cast<size_t>(view.itemsize)};
   for (int axis = 0; axis < view.ndim; ++axis) {
-    d.shape.push_back(mx::safe_cast(view.shape[axis], "array"));
+    d.shape.push_back(dimension(view.shape[axis]));
     d.strides.push_back(view.strides[axis]);
   }
   if (!is_bfloat16) {
     read_format(view.format, d);
   }
-  return copy_in(d, dtype);
+  return copy_in(d, dtype, strides);
 }
 
-mx::array import_dlpack(nb::handle obj, std::optional<mx::Dtype> dtype) {
+mx::array import_dlpack(
+    nb::handle obj, std::optional<mx::Dtype> dtype, Strides strides) {
   nb::ndarray<nb::ro> source;
   if (!nb::try_cast(obj, source)) {
     mx::invalid(
@@ -225,7 +282,7 @@ mx::array import_dlpack(nb::handle obj, std::optional<mx::Dtype> dtype) {
       mx::bool_,
       t.bits / 8u};
   for (size_t axis = 0; axis < source.ndim(); ++axis) {
-    d.shape.push_back(mx::safe_cast(source.shape(axis), "array"));
+    d.shape.push_back(dimension(source.shape(axis)));
     d.strides.push_back(source.stride(axis) * static_cast<int64_t>(d.itemsize));
   }
   std::optional<mx::Dtype> found;
@@ -262,7 +319,7 @@ mx::array import_dlpack(nb::handle obj, std::optional<mx::Dtype> dtype) {
             " bits");
   }
   d.dtype = *found;
-  return copy_in(d, dtype);
+  return copy_in(d, dtype, strides);
 }
 
 /// NumPy has no bfloat16; ml_dtypes adds one that no protocol exports.
@@ -299,19 +356,19 @@ struct ExportedBuffer {
 }  // namespace
 
 std::optional<mx::array> import_data(
-    nb::handle obj, std::optional<mx::Dtype> dtype) {
+    nb::handle obj, std::optional<mx::Dtype> dtype, Strides strides) {
   if (is_bfloat16(obj)) {
     nb::object bits = obj.attr("view")("uint16");
     HeldBuffer buffer(bits);
     if (buffer.held) {
-      return import_buffer(buffer.view, dtype, true);
+      return import_buffer(buffer.view, dtype, strides, true);
     }
     PyErr_Clear();
   }
   if (PyObject_CheckBuffer(obj.ptr())) {
     HeldBuffer buffer(obj);
     if (buffer.held) {
-      return import_buffer(buffer.view, dtype, false);
+      return import_buffer(buffer.view, dtype, strides, false);
     }
     std::string reason = nb::python_error().what();
     if (!nb::hasattr(obj, "__dlpack__")) {
@@ -319,7 +376,7 @@ std::optional<mx::array> import_data(
     }
   }
   if (nb::hasattr(obj, "__dlpack__")) {
-    return import_dlpack(obj, dtype);
+    return import_dlpack(obj, dtype, strides);
   }
   return std::nullopt;
 }

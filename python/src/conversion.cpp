@@ -10,23 +10,20 @@ namespace mlx::python {
 
 namespace {
 
-mx::array as_array_function(
-    nb::handle a, std::optional<mx::Dtype> dtype, std::optional<bool> copy) {
-  if (const mx::array* x = as_array(a)) {
-    bool same = !dtype || *dtype == x->dtype();
-    if (copy.value_or(false)) {
-      return mx::copy(same ? *x : mx::astype(*x, *dtype));
-    }
-    if (same) {
-      return *x;
-    }
-  }
+// Arrays own their memory, so that nothing of others is ever shared.
+void refuse_no_copy(const char* op, std::optional<bool> copy) {
   if (copy && !*copy) {
     mx::invalid(
-        "asarray",
-        "a copy is needed: for an object of type ",
-        nb::type_name(a.type()).c_str(),
-        ". Expected an array of the wanted dtype, or copy to be None.");
+        op, "copy=False: data are always copied in. Expected True or None.");
+  }
+}
+
+mx::array as_array_function(
+    nb::handle a, std::optional<mx::Dtype> dtype, std::optional<bool> copy) {
+  refuse_no_copy("asarray", copy);
+  if (const mx::array* x = as_array(a)) {
+    mx::array same = dtype ? mx::astype(*x, *dtype) : *x;
+    return copy ? mx::copy(same) : same;
   }
   return create_array(a, dtype);
 }
@@ -48,10 +45,10 @@ void init_conversion(nb::module_& m) {
       "Args:\n"
       "    a (scalar, array, Sequence or object with data): The elements.\n"
       "    dtype (Dtype, optional): Default: as for `array`.\n"
-      "    copy (bool, optional): True copies, False refuses to, None copies\n"
-      "        only where needed, as always for data that are no array.\n\n"
+      "    copy (bool, optional): True copies, None copies only where needed:\n"
+      "        data that are no array, and other types. Default: None.\n\n"
       "Raises:\n"
-      "    ValueError: When a copy is needed and refused.\n\n"
+      "    ValueError: When copy is False: nothing is shared.\n\n"
       "Example:\n"
       "    >>> mx.asarray([1, 2])\n"
       "    array([1, 2], dtype=int32)");
@@ -63,20 +60,23 @@ void init_conversion(nb::module_& m) {
               "[from_dlpack] no __dlpack__ method. Expected an object of a "
               "library that exports DLPack.");
         }
-        return as_array_function(x, std::nullopt, copy);
+        refuse_no_copy("from_dlpack", copy);
+        return as_array(x) ? as_array_function(x, std::nullopt, copy)
+                           : *import_data(x, std::nullopt, Strides::keep);
       },
       nb::arg(),
       nb::kw_only(),
       "copy"_a = nb::none(),
       nb::sig("def from_dlpack(x: DLPackCompatible, /, *, copy: bool | None = "
               "None) -> array"),
-      "The data of an object with ``__dlpack__`` as an array.\n\n"
+      "The data of an object with ``__dlpack__`` as an array, with its "
+      "strides.\n\n"
       "Args:\n"
       "    x (object): Of NumPy, PyTorch, JAX and others, with data on the "
       "CPU.\n"
       "    copy (bool, optional): As for `asarray`.\n\n"
       "Raises:\n"
-      "    ValueError: When a copy is needed and refused.\n"
+      "    ValueError: When copy is False, and for negative strides.\n"
       "    TypeError: For objects without ``__dlpack__``.\n\n"
       "Example:\n"
       "    >>> import numpy as np\n"

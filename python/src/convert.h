@@ -36,11 +36,15 @@ bool is_operand(nb::handle obj);
 /// The array inside a Python array object, or null.
 const mx::array* as_array(nb::handle obj);
 
+/// What becomes of the strides of data that are not row-major.
+enum class Strides { drop, keep };
 /// Data of an object with the buffer protocol or DLPack on the CPU; nothing
 /// if it has neither. Raises std::invalid_argument for types and layouts that
 /// arrays do not have.
 std::optional<mx::array> import_data(
-    nb::handle obj, std::optional<mx::Dtype> dtype);
+    nb::handle obj,
+    std::optional<mx::Dtype> dtype,
+    Strides strides = Strides::drop);
 /// Whether import_data would find a protocol.
 bool has_data_protocol(nb::handle obj);
 

@@ -174,15 +174,49 @@ std::optional<mx::array> from_mlx_array(nb::handle obj) {
   return *a;
 }
 
+[[noreturn]] void ragged() {
+  // The interface fixes this text.
+  throw std::invalid_argument("Initialization encountered non-uniform length.");
+}
+
+/// Also the end of a list that contains itself.
+constexpr size_t kMaxDepth = 64;
+
+void check_depth(size_t depth) {
+  if (depth > kMaxDepth) {
+    mx::invalid("array", "lists nested too deep. Expected at most 64.");
+  }
+}
+
+bool is_list(PyObject* o) {
+  return PyList_Check(o) || PyTuple_Check(o);
+}
+
+/// Lists that hold arrays: their items made into arrays and stacked, level by
+/// level, since an array may stand beside a list.
+mx::array stack_items(PyObject* o, size_t depth) {
+  if (!is_list(o)) {
+    return to_array(o);
+  }
+  check_depth(depth);
+  std::vector<mx::array> items;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+    nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(o, i));
+    items.push_back(stack_items(item.ptr(), depth + 1));
+    if (items.back().shape() != items.front().shape()) {
+      ragged();
+    }
+  }
+  return items.empty() ? mx::array({}, mx::float32) : mx::stack(items, 0);
+}
+
 /// The elements of nested lists in row-major order, after checking that all
 /// lists of a level have the same length.
 class ListReader {
  public:
-  explicit ListReader(nb::handle list) {
+  explicit ListReader(nb::handle list) : list_(list) {
     for (PyObject* o = list.ptr(); is_list(o);) {
-      if (shape_.size() == kMaxDepth) {
-        mx::invalid("array", "lists nested too deep. Expected at most 64.");
-      }
+      check_depth(shape_.size() + 1);
       Py_ssize_t count = PySequence_Fast_GET_SIZE(o);
       shape_.push_back(mx::safe_cast(count, "array"));
       if (count == 0) {
@@ -195,7 +229,8 @@ class ListReader {
 
   mx::array read(std::optional<mx::Dtype> dtype) const {
     if (has_arrays_) {
-      return stack(dtype);
+      mx::array stacked = stack_items(list_.ptr(), 1);
+      return dtype ? mx::astype(stacked, *dtype) : stacked;
     }
     switch (kind_) {
       case Kind::none:
@@ -218,10 +253,7 @@ class ListReader {
   }
 
  private:
-  static bool is_list(PyObject* o) {
-    return PyList_Check(o) || PyTuple_Check(o);
-  }
-
+  /// Stops at the first array: stack_items starts over.
   void collect(PyObject* o, size_t depth) {
     if (is_list(o)) {
       Py_ssize_t count = PySequence_Fast_GET_SIZE(o);
@@ -229,13 +261,10 @@ class ListReader {
         ragged();
       }
       PyObject** items = PySequence_Fast_ITEMS(o);
-      for (Py_ssize_t i = 0; i < count; ++i) {
+      for (Py_ssize_t i = 0; i < count && !has_arrays_; ++i) {
         collect(items[i], depth + 1);
       }
       return;
-    }
-    if (depth != shape_.size()) {
-      ragged();
     }
     Kind kind = kind_of(o);
     if (kind == Kind::none) {
@@ -247,16 +276,13 @@ class ListReader {
             ". Expected numbers, lists or arrays.");
       }
       has_arrays_ = true;
+      return;
+    }
+    if (depth != shape_.size()) {
+      ragged();
     }
     kind_ = std::max(kind_, kind);
     elements_.push_back(o);
-  }
-
-  [[noreturn]] static void ragged() {
-    mx::invalid(
-        "array",
-        "non-uniform length: lists of one level differ in length or depth. "
-        "Expected equal lengths.");
   }
 
   template <typename T, typename Read>
@@ -301,29 +327,7 @@ class ListReader {
         dtype.value_or(found));
   }
 
-  /// Lists that hold arrays: the arrays are stacked, level by level.
-  mx::array stack(std::optional<mx::Dtype> dtype) const {
-    std::vector<mx::array> parts;
-    for (PyObject* o : elements_) {
-      parts.push_back(to_array(o));
-    }
-    for (size_t depth = shape_.size(); depth-- > 0;) {
-      std::vector<mx::array> joined;
-      size_t count = shape_[depth];
-      for (size_t i = 0; i < parts.size(); i += count) {
-        joined.push_back(mx::stack(
-            std::vector<mx::array>(
-                parts.begin() + i, parts.begin() + i + count),
-            0));
-      }
-      parts = std::move(joined);
-    }
-    return dtype ? mx::astype(parts[0], *dtype) : parts[0];
-  }
-
-  /// Also the end of a list that contains itself.
-  static constexpr size_t kMaxDepth = 64;
-
+  nb::handle list_;
   mx::Shape shape_;
   std::vector<PyObject*> elements_;
   Kind kind_ = Kind::none;

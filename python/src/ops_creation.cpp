@@ -249,6 +249,14 @@ void bind_constant(nb::module_& m, const char* name, bool one) {
       like_doc.c_str());
 }
 
+// A number gets its final type at once: by way of float32 a float would lose
+// digits of float64.
+mx::array filling(nb::handle value, OptionalDtype dtype) {
+  bool is_number = PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) ||
+                   PyComplex_Check(value.ptr());
+  return is_number ? create_array(value, dtype) : to_array(value);
+}
+
 void bind_full(nb::module_& m) {
   m.def(
       "full",
@@ -256,7 +264,7 @@ void bind_full(nb::module_& m) {
          nb::handle vals,
          OptionalDtype dtype,
          const mx::StreamOrDevice& s) {
-        mx::array v = to_array(vals);
+        mx::array v = filling(vals, dtype);
         return mx::full(shape.shape("full"), v, dtype.value_or(v.dtype()), s);
       },
       "shape"_a,
@@ -285,7 +293,8 @@ void bind_full(nb::module_& m) {
          nb::handle vals,
          OptionalDtype dtype,
          const mx::StreamOrDevice& s) {
-        return mx::full_like(a, to_array(vals), dtype.value_or(a.dtype()), s);
+        mx::Dtype wanted = dtype.value_or(a.dtype());
+        return mx::full_like(a, filling(vals, wanted), wanted, s);
       },
       nb::arg(),
       "vals"_a,

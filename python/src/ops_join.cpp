@@ -247,8 +247,7 @@ void bind_repeats(nb::module_& m) {
         if (axis.none()) {
           return one ? mx::roll(a, shifts[0], s) : mx::roll(a, shifts, s);
         }
-        return one ? mx::roll(a, shifts[0], axis.values, s)
-                   : mx::roll(a, shifts, axis.values, s);
+        return mx::roll(a, shifts, axis.values, s);
       },
       nb::arg(),
       "shift"_a,
@@ -261,7 +260,8 @@ void bind_repeats(nb::module_& m) {
       "The elements shifted; those that fall out come in again.\n\n"
       "Args:\n"
       "    a (array): Any shape.\n"
-      "    shift (int or tuple[int]): How far, one for all axes or one each.\n"
+      "    shift (int or tuple[int]): How far, one for all axes or one each;\n"
+      "        several beside one axis add up.\n"
       "    axis (int or tuple[int], optional): Default: the flattened array.\n"
       "    stream (Stream or Device, optional): Where to compute.\n\n"
       "Example:\n"
@@ -321,11 +321,14 @@ void bind_pad(nb::module_& m) {
       "    a (array): Any shape.\n"
       "    pad_width (int or tuple): How many entries: one number for all\n"
       "        sides, (before, after) for all axes, or one such pair an axis.\n"
-      "    mode (str): ``constant`` or ``edge``, which repeats the border.\n"
+      "    mode (str): ``constant``, ``edge``, which repeats the border,\n"
+      "        ``reflect`` or ``symmetric``, which mirror the array at its\n"
+      "        border, without and with the border's own entries.\n"
       "    constant_values (scalar or array): The new entries. Default: 0.\n"
       "    stream (Stream or Device, optional): Where to compute.\n\n"
       "Raises:\n"
-      "    ValueError: For other modes and a width that fits no axes.\n\n"
+      "    ValueError: For other modes, a width that fits no axes, and the\n"
+      "        modes that repeat where an axis is empty.\n\n"
       "Example:\n"
       "    >>> mx.pad(mx.array([1, 2]), (1, 2))\n"
       "    array([0, 1, 2, 0, 0], dtype=int32)");

@@ -44,14 +44,27 @@ bool has_axes(nb::handle obj) {
   return nb::isinstance<nb::tuple>(shape) && nb::len(shape) > 0;
 }
 
+// No axis is longer than 32 bits tell.
+int64_t read_small(nb::handle number, const char* what) {
+  int overflow = 0;
+  int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow || value > std::numeric_limits<int32_t>::max() ||
+      value < std::numeric_limits<int32_t>::min()) {
+    mx::invalid(
+        "index",
+        "bad ",
+        what,
+        ": ",
+        nb::str(number).c_str(),
+        ". Expected numbers of 32 bits.");
+  }
+  return value;
+}
+
 IndexPart read_part(nb::handle obj) {
   PyObject* o = obj.ptr();
   if (PyLong_Check(o) && !PyBool_Check(o)) {
-    // Whatever does not fit is out of range as well.
-    int overflow = 0;
-    int64_t at = PyLong_AsLongLongAndOverflow(o, &overflow);
-    at = overflow ? std::numeric_limits<int64_t>::max() : at;
-    return {Kind::integer, at, nullptr, {}};
+    return {Kind::integer, read_small(obj, "index"), nullptr, {}};
   }
   if (PySlice_Check(o)) {
     return {Kind::slice, 0, o, {}};
@@ -99,17 +112,7 @@ int64_t slice_bound(PyObject* o, int64_t missing) {
   if (!number.is_valid()) {
     throw nb::python_error();
   }
-  int overflow = 0;
-  int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  if (overflow || value > std::numeric_limits<int32_t>::max() ||
-      value < std::numeric_limits<int32_t>::min()) {
-    mx::invalid(
-        "index",
-        "bad part of a slice: ",
-        nb::str(number).c_str(),
-        ". Expected numbers of 32 bits.");
-  }
-  return value;
+  return read_small(number, "part of a slice");
 }
 
 Entry range_entry(PyObject* object, int axis, int64_t n) {

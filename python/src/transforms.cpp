@@ -12,6 +12,7 @@
 #include "convert.h"
 #include "mlx/transforms.h"
 #include "modules.h"
+#include "tree_loan.h"
 #include "types/error.h"
 
 namespace mlx::python {
@@ -117,15 +118,14 @@ class GradCall {
 
   /// Calls the function on tracers; keeps all that it returns.
   mx::array loss(const Arrays& tracers) {
-    size_t next = 0;
-    size_t structure = 0;
+    TreeLoan loan(tracers);
     nb::list args(args_);
     for (int argnum : wanted_.argnums) {
-      args[argnum] = fill_tree(structures_[structure++], tracers, next);
+      args[argnum] = loan.lend(args_[argnum]);
     }
     nb::dict kwargs = nb::steal<nb::dict>(PyDict_Copy(kwargs_.ptr()));
     for (const std::string& name : wanted_.argnames) {
-      kwargs[name.c_str()] = fill_tree(structures_[structure++], tracers, next);
+      kwargs[name.c_str()] = loan.lend(kwargs_[name.c_str()]);
     }
     value_ = call_python(fun_, nb::tuple(args), kwargs);
     return scalar();

@@ -104,14 +104,16 @@ nb::object map_tree(nb::handle tree, const LeafFn& fn) {
     return map_dict(tree, fn);
   }
   nb::list items = map_items(tree, fn);
-  if (PyList_Check(tree.ptr())) {
-    return items;
+  return PyList_Check(tree.ptr()) ? nb::object(items) : tuple_like(tree, items);
+}
+
+nb::object tuple_like(nb::handle tuple, const nb::list& items) {
+  if (PyTuple_CheckExact(tuple.ptr())) {
+    return nb::tuple(items);
   }
-  // collections.namedtuple and typing.NamedTuple.
-  if (!PyTuple_CheckExact(tree.ptr()) && nb::hasattr(tree, "_make")) {
-    return tree.attr("_make")(items);
-  }
-  return nb::tuple(items);
+  // collections.namedtuple and typing.NamedTuple take their fields one by one.
+  return nb::hasattr(tuple, "_make") ? tuple.attr("_make")(items)
+                                     : tuple.type()(items);
 }
 
 FlatTree flatten_tree(nb::handle tree, OtherLeaves others, const char* op) {

@@ -15,10 +15,14 @@ namespace mlx::python {
 std::vector<core::array> tree_arrays(nanobind::handle tree);
 
 /// New containers with fn(leaf) in place of each leaf. Containers are plain
-/// lists and dicts; tuples with named fields keep their type.
+/// lists and dicts; tuples keep their type.
 nanobind::object map_tree(
     nanobind::handle tree,
     const std::function<nanobind::object(nanobind::handle)>& fn);
+
+/// The items in a tuple of the type that `tuple` has.
+nanobind::object tuple_like(
+    nanobind::handle tuple, const nanobind::list& items);
 
 /// What leaves besides arrays do: stay in the structure, or raise
 /// std::invalid_argument.

@@ -90,8 +90,25 @@ class TestConstruction:
         "value", [[[1], [1, 2]], [1, [2]], [[1], 2], "a", ["a"], [None], range(3)]
     )
     def test_refused(self, value):
-        with pytest.raises(ValueError, match=r"\[array\]"):
+        with pytest.raises(ValueError, match=r"\[array\]|non-uniform length"):
             mx.array(value)
+
+    def test_arrays_beside_lists(self):
+        a = mx.array([1.0], mx.float16)
+        mixed = mx.array([[a, [2]], [(3,), mx.array([True])]])
+        assert mixed.tolist() == [[[1], [2]], [[3], [1]]]
+        # Numbers count as arrays of their own type.
+        assert mixed.dtype == mx.float16
+        assert mx.array([a, [2.5]]).dtype == mx.float32
+        assert mx.array([mx.array(1), 2.5, True], mx.int8).tolist() == [1, 2, 1]
+        assert mx.grad(lambda x: mx.array([x, [2.0]]).sum())(a.astype(mx.float32)) == 1
+        endless: list = [a]
+        endless.append(endless)
+        for bad in ([a, 1.0], [1.0, a], [a, [1.0, 2.0]], [[[1.0], [1.0]], [a]]):
+            with pytest.raises(ValueError, match="non-uniform length"):
+                mx.array(bad)
+        with pytest.raises(ValueError, match=r"non-uniform|nested too deep"):
+            mx.array(endless)
 
     def test_too_large(self):
         with pytest.raises(OverflowError):
@@ -247,10 +264,38 @@ class TestDLPack:
         with pytest.raises(ValueError, match="copy"):
             mx.asarray(np.zeros(2), copy=False)
         a = mx.array([1, 2])
-        assert mx.asarray(a, copy=False).tolist() == [1, 2]
         assert mx.asarray(a, copy=True).tolist() == [1, 2]
+        assert mx.asarray(a, mx.float32, copy=True).dtype == mx.float32
+        for refused in (a, [1, 2], 1):
+            with pytest.raises(ValueError, match="copy"):
+                mx.asarray(refused, copy=False)
         with pytest.raises(ValueError, match="copy"):
-            mx.asarray(a, mx.float32, copy=False)
+            mx.from_dlpack(np.zeros(2), copy=False)
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            np.arange(12, dtype=np.float32).reshape(3, 4).T,
+            np.arange(20, dtype=np.int32)[2:10:2],
+            np.broadcast_to(np.array([7], np.int16), (3,)),
+            np.arange(12.0).reshape(3, 4)[:, 1:],
+        ],
+        ids=["transposed", "stepped", "broadcast", "cut"],
+    )
+    def test_from_dlpack_keeps_strides(self, source):
+        a = mx.from_dlpack(source)
+        np.testing.assert_array_equal(np.array(a), source)
+        itemsizes = [s // source.itemsize for s in source.strides]
+        assert [s // a.itemsize for s in memoryview(a).strides] == itemsizes
+        # With wide gaps a row-major copy is smaller.
+        sparse = np.arange(1000, dtype=np.int32)[::100]
+        assert memoryview(mx.from_dlpack(sparse)).strides == (4,)
+        with pytest.raises(ValueError, match="negative stride"):
+            mx.from_dlpack(source[::-1] if source.strides[0] else np.arange(3)[::-1])
+
+    def test_dimensions_past_32_bits(self):
+        with pytest.raises(OverflowError, match="Shape dimension 2147483648 is"):
+            mx.array(np.broadcast_to(np.zeros(1, bool), (2**31,)))
 
 
 class TestProperties:

@@ -495,3 +495,147 @@ def test_checkpoint_computes_again():
 def test_wrapped_function_can_be_found():
     assert mx.grad(product).__wrapped__ is product
     assert mx.custom_function(product).__wrapped__ is product
+
+
+class TestContainers:
+    """The differentiated function gets the caller's own lists and dicts."""
+
+    def test_same_objects_before_and_after(self):
+        arrays = [mx.array(1.0), mx.array(2.0), (mx.array(3.0),), {"a": mx.array(4.0)}]
+        before = [*arrays, arrays[2][0], arrays[3]["a"]]
+        seen = []
+
+        def fun(p):
+            seen.append(p)
+            assert p[0] is not before[0]
+            return p[0] * p[1] * p[2][0] * p[3]["a"]
+
+        grads = mx.grad(fun)(arrays)
+        assert seen[0] is arrays
+        after = [*arrays, arrays[2][0], arrays[3]["a"]]
+        assert all(a is b for a, b in zip(after, before))
+        assert [g.item() for g in grads[:2]] == [24, 12]
+        assert grads[2][0].item() == 8
+        assert grads[3]["a"].item() == 6
+
+    def test_restored_after_an_error(self):
+        p = {"a": mx.array(1.0), "b": [mx.array(2.0)]}
+        before = p["a"], p["b"][0]
+
+        def fail(p):
+            p["b"].insert(0, p["a"])
+            raise KeyError("x")
+
+        with pytest.raises(KeyError):
+            mx.grad(fail)(p)
+        assert p["a"] is before[0]
+        assert p["b"][0] is before[0]
+        assert p["b"][1] is before[1]
+
+    def test_what_the_function_writes_stays(self):
+        model = [mx.array(0.0), mx.array(1.0)]
+
+        def fun(m):
+            m[1] = mx.array(2.0)
+            return m[0] + m[1]
+
+        assert mx.grad(fun)(model)[1].item() == 0
+        assert model[1].item() == 2
+
+    def test_one_container_twice(self):
+        p = [mx.array(2.0)]
+        grads = mx.grad(lambda a, b: a[0] * b[0] * 3, argnums=(0, 1))(p, p)
+        assert [g[0].item() for g in grads] == [6, 6]
+        a = mx.array(2.0)
+        assert [g.item() for g in mx.grad(lambda q: q[0] * q[1])([a, a])] == [2, 2]
+
+    def test_types(self):
+        class Weights(dict):
+            pass
+
+        class Pair(tuple):
+            pass
+
+        def fun(p):
+            assert type(p) is Weights
+            assert type(p["t"]) is Pair
+            return p["t"][0] * p["t"][1]
+
+        p = Weights(t=Pair([mx.array(2.0), mx.array(3.0)]))
+        grads = mx.grad(fun)(p)
+        assert type(grads["t"]) is Pair
+        assert [g.item() for g in grads["t"]] == [3, 2]
+        loop: list = []
+        loop.append(loop)
+        with pytest.raises(RecursionError):
+            mx.grad(lambda p: mx.array(1.0))(loop)
+
+
+COMPARISONS = ["greater", "less", "equal", "greater_equal", "less_equal", "not_equal"]
+
+
+@pytest.mark.parametrize("name", [*COMPARISONS, "logical_and", "logical_not", "any"])
+def test_tangents_of_bool_have_the_operands_type(name):
+    fun = getattr(mx, name)
+    one = name in ("logical_not", "any")
+    x = mx.array([1.0, -2.0], mx.float16)
+    _, (t,) = mx.jvp(lambda x: fun(x) if one else fun(x, 0.0), [x], [x])
+    assert t.dtype == mx.float16
+    assert not t.any()
+    assert mx.grad(lambda x: (fun(x) if one else fun(x, 0.0)).sum() * x[0])(x).tolist()
+
+
+def test_divmod_is_constant():
+    x = mx.array(7.0)
+    _, (dq, dr) = mx.jvp(lambda x: [*mx.divmod(x, 3.0)], [x], [mx.array(1.0)])
+    assert (dq.item(), dr.item()) == (0, 0)
+    assert mx.grad(lambda x: mx.remainder(x, 3.0))(x).item() == 1
+
+
+def test_indices_need_stop_gradient():
+    x, i = mx.array([1.0, 2.0, 3.0]), mx.array([0, 2])
+    for fun in (mx.take, lambda x, i: x.at[i].add(mx.array([1.0, 1.0]))):
+        with pytest.raises(ValueError, match="stop_gradient"):
+            mx.grad(lambda x, i, f=fun: f(x, i).sum(), argnums=(0, 1))(x, i)
+
+
+SORTS = {
+    "sort": lambda a: mx.sort(a, axis=0),
+    "partition": lambda a: mx.partition(a, 1, axis=0),
+    "topk": lambda a: mx.topk(a, 2, axis=0),
+    "cummax": lambda a: mx.cummax(a, axis=0),
+    "cummin exclusive": lambda a: mx.cummin(a, axis=0, reverse=True, inclusive=False),
+    "cummax exclusive": lambda a: mx.cummax(a, axis=0, inclusive=False),
+}
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_second_derivative_of_what_moves_elements(name):
+    fun = SORTS[name]
+    x = mx.array([[3.0, 1.0], [1.5, 7.0], [2.0, 5.0]])
+    v = mx.array([[1.0, -2.0], [0.5, 1.5], [2.0, 0.25]])
+    first = mx.grad(lambda a: mx.where(mx.isinf(fun(a)), 0, fun(a) ** 3).sum())
+    hvp = mx.grad(lambda a: (first(a) * v).sum())(x)
+    step = 1e-2
+    slope = (first(x + step * v) - first(x - step * v)) / (2 * step)
+    np.testing.assert_allclose(hvp, slope, rtol=2e-3, atol=2e-3)
+
+
+def test_prod_and_multiply_of_complex_agree():
+    x = mx.random.normal((2, 20), dtype=mx.complex64, key=mx.random.key(1))
+    g = mx.random.normal((20,), dtype=mx.complex64, key=mx.random.key(2))
+    _, (of_prod,) = mx.vjp(lambda x: x.prod(axis=0), [x], [g])
+    expected = [mx.conj(x[1]) * g, mx.conj(x[0]) * g]
+    np.testing.assert_array_equal(of_prod, mx.stack(expected))
+    _, of_multiply = mx.vjp(mx.multiply, [x[0], x[1]], [g])
+    np.testing.assert_array_equal(mx.stack(of_multiply), of_prod)
+
+
+def test_arccosh_and_logaddexp_of_complex():
+    x = mx.array([-2 + 1j, 0.5 - 3j, 2 + 0.1j])
+    _, (t,) = mx.jvp(mx.arccosh, [x], [mx.ones_like(x)])
+    z = np.array(x)
+    np.testing.assert_allclose(t, 1 / (np.sqrt(z - 1) * np.sqrt(z + 1)), rtol=1e-5)
+    y = mx.array([1j, 1 + 1j, -0.5 + 0j])
+    _, (t,) = mx.jvp(mx.logaddexp, [x, y], [mx.ones_like(x), mx.zeros_like(y)])
+    np.testing.assert_allclose(t, 1 / (1 + np.exp(np.array(y) - z)), rtol=1e-5)

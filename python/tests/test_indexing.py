@@ -255,12 +255,21 @@ def test_refused_indices(index: object) -> None:
         a.at[index].add(1)
 
 
-@pytest.mark.parametrize("index", [3, -4, (0, 4), 2**70], ids=str)
+@pytest.mark.parametrize("index", [3, -4, (0, 4), 2**31 - 1], ids=str)
 def test_integers_out_of_range(index: object) -> None:
     a = mx.array(counting(3, 4))
     with pytest.raises(IndexError, match="index out of range"):
         a[index]
     with pytest.raises(IndexError):
+        a[index] = 0
+
+
+@pytest.mark.parametrize("index", [2**31, -(2**40), 2**70, (0, 2**32)], ids=str)
+def test_integers_past_32_bits(index: object) -> None:
+    a = mx.array(counting(3, 4))
+    with pytest.raises(ValueError, match="32 bits"):
+        a[index]
+    with pytest.raises(ValueError, match="32 bits"):
         a[index] = 0
 
 

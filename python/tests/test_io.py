@@ -298,8 +298,8 @@ def test_gguf_refusals(tmp_path: Path) -> None:
     for dtype in [mx.uint8, mx.bfloat16, mx.int64, mx.bool_]:
         with pytest.raises(RuntimeError, match=r"\[save_gguf\] dtype"):
             mx.save_gguf(path, {"a": mx.array([1]).astype(dtype)})
-    for bad in [mx.ones((2, 2)), mx.array([]), []]:
-        with pytest.raises(RuntimeError, match=r"\[save_gguf\] metadata 'k'"):
+    for bad in [mx.ones((2, 2)), mx.array([]), [], mx.array(1, mx.float16)]:
+        with pytest.raises(ValueError, match=r"\[save_gguf\] metadata 'k'"):
             mx.save_gguf(path, {"a": mx.array([1])}, {"k": bad})
     with pytest.raises(TypeError):
         mx.save_gguf(path, {"a": mx.array([1])}, {"k": 1})  # type: ignore
@@ -388,7 +388,24 @@ def test_damaged_files_raise(tmp_path: Path, kind: str) -> None:
     for data in damaged(kind, good.read_bytes()):
         path.write_bytes(data)
         with pytest.raises(RuntimeError):
-            mx.load(path)
+            mx.eval(mx.load(path))
+
+
+def test_npy_without_its_data(tmp_path: Path) -> None:
+    path = tmp_path / "cut.npy"
+    mx.save(path, mx.arange(16))
+    path.write_bytes(path.read_bytes()[:-16])
+    a = mx.load(path)
+    assert a.shape == (16,)
+    with pytest.raises(RuntimeError, match="too short for its shape"):
+        mx.eval(a + 1)
+    # Memory is not taken for what cannot come.
+    absurd = path.read_bytes().replace(b"(16,)", b"(2147483647,)")
+    path.write_bytes(absurd)
+    mx.reset_peak_memory()
+    with pytest.raises(RuntimeError):
+        mx.eval(mx.load(path))
+    assert mx.get_peak_memory() < 2**30
 
 
 def test_npz_with_other_members(tmp_path: Path) -> None:

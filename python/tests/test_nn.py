@@ -597,3 +597,40 @@ def test_examples_in_docstrings(name: str) -> None:
     results = doctest.testmod(module)
     assert results.failed == 0
     assert results.attempted > 0 or name.endswith("_replace")
+
+
+@pytest.mark.parametrize("value", [1.0, 1e4, 1e20, 1e36, -1e36])
+def test_log_softmax_of_any_size(value: float) -> None:
+    y = nn.log_softmax(mx.array([[value, value]]))
+    np.testing.assert_allclose(y, [[-np.log(2)] * 2], rtol=1e-5)
+    grad = mx.grad(lambda x: nn.log_softmax(x)[0])(mx.array([1.0, 2.0]))
+    soft = np.exp([1, 2]) / np.exp([1, 2]).sum()
+    np.testing.assert_allclose(grad, [1 - soft[0], -soft[1]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [nn.LayerNorm, nn.RMSNorm])
+@pytest.mark.parametrize("eps", [0.0, -1e-30])
+def test_norms_need_a_positive_eps(layer: Any, eps: float) -> None:
+    with pytest.raises(ValueError, match="must be positive"):
+        layer(16, eps=eps)
+    assert layer(16, eps=1e-30).eps == 1e-30
+
+
+def test_grad_of_a_module() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(3, 2)
+            self.rest = [nn.Linear(2, 1)]
+
+        def __call__(self, x: mx.array) -> mx.array:
+            return self.rest[0](self.first(x)).sum()
+
+    model = Model()
+    weight = model.first.weight
+    x = mx.array([[1.0, 2.0, 3.0]])
+    grads = mx.grad(lambda m: m(x))(model)
+    assert model.first.weight is weight
+    _, expected = nn.value_and_grad(model, lambda x: model(x))(x)
+    np.testing.assert_array_equal(grads["first"]["weight"], expected["first"]["weight"])
+    np.testing.assert_array_equal(grads["rest"][0]["bias"], [1.0])

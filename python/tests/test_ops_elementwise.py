@@ -79,3 +79,21 @@ def test_comparisons(name):
         got = np.array(getattr(mx, name)(mx.array(x), mx.array(y), equal_nan=equal_nan))
         expected = getattr(np, name)(x, y, equal_nan=equal_nan)
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "expm1", "erf", "floor"])
+def test_no_complex_numbers(name):
+    with pytest.raises(ValueError, match="complex64"):
+        getattr(mx, name)(mx.array([1 + 2j]))
+
+
+def test_complex_products_do_not_depend_on_order_and_place():
+    rng = np.random.default_rng(1)
+    a, b = (
+        mx.array((rng.normal(size=37) + 1j * rng.normal(size=37)).astype(np.complex64))
+        for _ in range(2)
+    )
+    whole = np.array(a * b)
+    np.testing.assert_array_equal(b * a, whole)
+    np.testing.assert_array_equal([(x * y).item() for x, y in zip(a, b)], whole)
+    np.testing.assert_array_equal(mx.broadcast_to(a, (2, 37)) * b, [whole, whole])

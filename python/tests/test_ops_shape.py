@@ -23,8 +23,12 @@ class TestReshape:
             mx.squeeze(A, 0)
         with pytest.raises(mx.AxisError):
             mx.swapaxes(A, 0, 3)
+        for shift, axis in (((1, -2), 1), (3, (0, 2)), ((5, 5), (1, 1)), (-1, (2, 2))):
+            check(mx.roll(A, shift, axis), np.roll(X, shift, axis))
         with pytest.raises(TypeError):
             mx.roll(A, None)
+        with pytest.raises(ValueError, match="shifts for"):
+            mx.roll(A, (1, 2, 3), (0, 1))
 
     def test_other_names(self):
         check(mx.permute_dims(A, [0, 2, 1]), X.transpose(0, 2, 1))
@@ -102,11 +106,27 @@ class TestPad:
             mx.pad(A, (1, 2), constant_values=5), np.pad(X, (1, 2), constant_values=5)
         )
         assert mx.pad(mx.array([1], mx.int8), 1, constant_values=2).dtype == mx.int8
+        check(mx.pad(A, [(1, 2)]), np.pad(X, [(1, 2)]))
+        check(mx.pad(A, ((1, 2),), mode="edge"), np.pad(X, ((1, 2),), mode="edge"))
         for bad in ([(1, 2)] * 2, "x", [(1, 2, 3)] * 3):
             with pytest.raises(ValueError):
                 mx.pad(A, bad)
         with pytest.raises(ValueError):
             mx.pad(A, 1, mode="other")
+
+    @pytest.mark.parametrize("mode", ["reflect", "symmetric", "edge"])
+    @pytest.mark.parametrize("shape", [(1,), (2,), (4,), (3, 5), (2, 1, 3)])
+    def test_pad_from_within(self, mode, shape):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        for widths in (0, 1, (3, 2), (0, 11), [(7, 0)] * len(shape)):
+            check(mx.pad(mx.array(x), widths, mode=mode), np.pad(x, widths, mode=mode))
+        # Each element is read as often as it stands in the result.
+        grad = mx.grad(lambda a: mx.pad(a, (3, 4), mode=mode).sum())(mx.array(x))
+        places = np.pad(np.arange(x.size).reshape(shape), (3, 4), mode=mode)
+        check(grad, np.bincount(places.ravel(), minlength=x.size).reshape(shape))
+        with pytest.raises(ValueError, match="empty"):
+            mx.pad(mx.zeros((0, 3)), 1, mode=mode)
+        assert mx.pad(mx.zeros((0, 3)), [(0, 0), (2, 1)], mode=mode).shape == (0, 6)
 
 
 class TestCreation:
@@ -120,6 +140,9 @@ class TestCreation:
         check(mx.full((2, 2), 7), np.full((2, 2), 7))
         check(mx.full((2, 2), mx.array([1, 2])), np.full((2, 2), [1, 2]))
         assert mx.full(2, 1.5, mx.int32).tolist() == [1, 1]
+        assert mx.full(2, 0.1, mx.float64).tolist() == [0.1, 0.1]
+        doubles = mx.array([1.0, 2.0], mx.float64)
+        assert mx.full_like(doubles, 1e300).tolist() == [1e300, 1e300]
         assert mx.full_like(mx.array([1, 2]), 3.5).tolist() == [3, 3]
         assert mx.full_like(A, 3, mx.float16).dtype == mx.float16
         with pytest.raises(ValueError):
@@ -152,6 +175,9 @@ class TestCreation:
         assert mx.arange(stop=3).tolist() == [0, 1, 2]
         assert mx.arange(start=1, stop=3, step=1).tolist() == [1, 2]
         assert mx.arange(3, dtype=mx.float16).dtype == mx.float16
+        assert mx.arange(0, 10, mx.inf).tolist() == [0]
+        assert mx.arange(2, -10, -mx.inf, dtype=mx.int32).tolist() == [2]
+        assert mx.arange(10, 0, mx.inf).tolist() == []
         assert mx.arange(mx.array(3)).dtype == mx.int32
         for bad in ((True,), (1, 2, 0), (mx.inf,), (0, mx.nan)):
             with pytest.raises(ValueError):
@@ -187,3 +213,11 @@ class TestIndexing:
         expected = X.copy()
         expected.ravel()[flat] = [7, 8]
         check(mx.put_along_axis(A, mx.array(flat), mx.array([7.0, 8.0])), expected)
+
+    def test_no_indices(self):
+        # Nothing has no type: that of an empty list is float32.
+        empty = mx.array([])
+        assert mx.put_along_axis(empty, empty, empty, axis=None).shape == (0,)
+        assert mx.take_along_axis(A, mx.zeros((2, 0, 4)), 1).shape == (2, 0, 4)
+        with pytest.raises(ValueError, match="type of indices"):
+            mx.take_along_axis(A, mx.zeros((2, 1, 4)), 1)

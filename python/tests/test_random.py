@@ -297,3 +297,14 @@ def test_threads_have_their_own_state():
     assert found == [mx.random.uniform(shape=(4,)).tolist()]
     mx.random.seed(3)
     assert mx.random.state[0].tolist() == before
+
+
+def test_randint_of_an_empty_range_and_of_bool():
+    assert mx.random.randint(10, -10, (5,)).tolist() == [10] * 5
+    low, high = mx.array([5, 0]), mx.array([3, 4])
+    drawn = np.array(mx.random.randint(low, high, (50, 2)))
+    assert (drawn[:, 0] == 5).all()
+    assert set(drawn[:, 1].tolist()) == {0, 1, 2, 3}
+    key = mx.random.key(0)
+    assert set(mx.random.randint(0, 2, (50,), mx.bool_, key).tolist()) == {False, True}
+    assert not any(mx.random.randint(0, 1, (50,), mx.bool_, key).tolist())

@@ -156,3 +156,12 @@ def test_merge() -> None:
 def test_merge_refuses_two_values_at_one_place(other: Any) -> None:
     with pytest.raises(ValueError, match=r"^\[tree_merge\] both trees have a value"):
         tree_merge({"a": 1}, other)
+
+
+@pytest.mark.parametrize(("one", "other"), [({}, []), ([], ()), ((), {})])
+def test_merge_of_empty_branches(one: Any, other: Any) -> None:
+    with pytest.raises(ValueError, match="empty containers differ"):
+        tree_merge({"a": one}, {"a": other})
+    assert tree_merge({"a": one}, {"a": one}) == {"a": one}
+    assert tree_merge({"a": one}, {"a": [1]}) == {"a": [1]}
+    assert tree_merge({"a": one}, {"a": None}) == {"a": one}

@@ -203,3 +203,23 @@ def test_checkpoint():
     fun = mx.checkpoint(lambda x: mx.sum(mx.sin(x)))
     check(mx.vmap(fun)(A), mx.sum(mx.sin(A), axis=(1, 2)))
     check(mx.vmap(mx.grad(fun))(A), mx.cos(A))
+
+
+def test_inputs_that_cannot_be_mapped() -> None:
+    with pytest.raises(ValueError, match="vmap over the border value"):
+        mx.vmap(lambda a, v: mx.pad(a, 1, constant_values=v))(A, mx.array([1.0, 2.0]))
+    padded = mx.vmap(lambda a, v: mx.pad(a, 1, constant_values=v), (0, None))
+    check(padded(A, mx.array(2.0)), mx.pad(A, [(0, 0), (1, 1), (1, 1)], "constant", 2))
+    with pytest.raises(ValueError, match="vmap over the sorted sequence"):
+        mx.vmap(lambda s: mx.searchsorted(s, mx.array([1.0])))(mx.zeros((3, 4)))
+
+
+class Pair(tuple):
+    pass
+
+
+def test_tuples_keep_their_type() -> None:
+    out = mx.vmap(lambda t: Pair([t[0] + 1, t[1]]))(Pair([A, B]))
+    assert type(out) is Pair
+    check(out[0], A + 1)
+    assert type(mx.vmap(lambda t: t)(Pair([A]))) is Pair

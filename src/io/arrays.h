@@ -24,6 +24,10 @@ array lazy_array(
     size_t offset,
     bool swapped = false);
 
+/// An array whose elements the file does not have: evaluating it raises
+/// std::runtime_error with this text, before memory is taken.
+array lost_array(Shape shape, Dtype dtype, Stream stream, std::string error);
+
 /// Raises std::runtime_error unless the file could be opened.
 std::shared_ptr<Reader> open_reader(
     std::string_view op, const std::string& path);

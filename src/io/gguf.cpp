@@ -10,6 +10,7 @@
 #include "io/parallel.h"
 #include "mlx/allocator.h"
 #include "mlx/transforms.h"
+#include "types/error.h"
 
 namespace mlx::core {
 
@@ -191,7 +192,7 @@ array to_array(const std::string& key, const io::GgufNumbers& numbers) {
 io::GgufNumbers to_numbers(const std::string& key, const array& value) {
   array a = io::row_major(value);
   if (a.ndim() > 1 || a.size() == 0) {
-    fail(
+    invalid(
         "save_gguf",
         "metadata ",
         io::in_quotes(key),
@@ -207,7 +208,7 @@ io::GgufNumbers to_numbers(const std::string& key, const array& value) {
       return {type.type, a.ndim() == 0, a.size(), {data, data + a.nbytes()}};
     }
   }
-  fail(
+  invalid(
       "save_gguf",
       "metadata ",
       io::in_quotes(key),
@@ -228,7 +229,7 @@ io::GgufValue to_value(const std::string& key, const GGUFMetaData& value) {
       return *list;
     }
   }
-  fail("save_gguf", "metadata ", io::in_quotes(key), " is empty.");
+  invalid("save_gguf", "metadata ", io::in_quotes(key), " is empty.");
 }
 
 io::GgufTensor to_tensor(const std::string& name, const array& a) {

@@ -33,8 +33,16 @@ void save(std::string file, array a) {
 
 array load(std::shared_ptr<io::Reader> in_stream, StreamOrDevice s) {
   io::check_reader("load", in_stream);
-  io::NpyHeader header = io::read_npy(*in_stream);
+  std::string missing;
+  io::NpyHeader header = io::read_npy(*in_stream, &missing);
   Stream stream = io::load_stream(s);
+  if (!missing.empty()) {
+    return io::lost_array(
+        Shape(header.shape.begin(), header.shape.end()),
+        header.dtype,
+        stream,
+        std::move(missing));
+  }
   // The next array of the same reader starts after this one.
   in_stream->seek(static_cast<int64_t>(header.data_offset + header.byte_size));
   if (header.fortran_order) {

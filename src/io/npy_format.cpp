@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "io/bytes.h"
+#include "types/error.h"
 
 namespace mlx::core::io {
 
@@ -237,7 +238,7 @@ uint64_t header_length(ByteReader& in, const std::string& label) {
 
 }  // namespace
 
-NpyHeader read_npy(Reader& reader) {
+NpyHeader read_npy(Reader& reader, std::string* missing) {
   uint64_t start = reader.tell();
   uint64_t size = remaining_bytes(reader);
   ByteReader in(kOp, reader, size);
@@ -250,7 +251,7 @@ NpyHeader read_npy(Reader& reader) {
     bytes = bytes ? checked_mul(*bytes, static_cast<uint64_t>(dim)) : bytes;
   }
   if (!bytes || *bytes > in.left()) {
-    fail(
+    std::string what = mlx::core::message(
         kOp,
         reader.label(),
         " is too short for its shape: it has ",
@@ -258,6 +259,10 @@ NpyHeader read_npy(Reader& reader) {
         " bytes of data",
         bytes ? ", and needs " + std::to_string(*bytes) : "",
         ".");
+    if (!missing || !bytes) {
+      throw std::runtime_error(what);
+    }
+    *missing = what;
   }
   header.byte_size = *bytes;
   return header;

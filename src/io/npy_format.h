@@ -23,8 +23,10 @@ struct NpyHeader {
 };
 
 /// Reads the header at the reader's position (versions 1 to 3) and checks
-/// that the data is there. Raises std::runtime_error `[load] ...`.
-NpyHeader read_npy(Reader& reader);
+/// that the data is there. Raises std::runtime_error `[load] ...`. With
+/// `missing` a reader that ends too early is no error yet: it is described
+/// there.
+NpyHeader read_npy(Reader& reader, std::string* missing = nullptr);
 
 /// Version 1, or 2 when the shape is too long for it.
 std::string npy_header(const NpyHeader& header);

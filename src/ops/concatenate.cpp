@@ -1,4 +1,4 @@
-// Joining, splitting, repeating and padding functions.
+// Joining, splitting, repeating and shifting functions.
 #include <algorithm>
 #include <numeric>
 
@@ -20,22 +20,6 @@ std::vector<array> make_parts(const array& a, SplitParams params, Stream s) {
   std::vector<Shape> shapes = op->output_shapes({a});
   std::vector<Dtype> dtypes(shapes.size(), a.dtype());
   return array::make_arrays(std::move(shapes), dtypes, op, {a});
-}
-
-// Repeats the border elements: the padded index clamped to the array.
-array pad_edge(const array& a, const PadParams& widths, StreamOrDevice s) {
-  array out = a;
-  for (int i = 0; i < ndim_of(a); ++i) {
-    if (widths.low[i] || widths.high[i]) {
-      array index = clip(
-          arange(-widths.low[i], a.shape(i) + widths.high[i], s),
-          array(0),
-          array(a.shape(i) - 1),
-          s);
-      out = take(out, index, i, s);
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -213,116 +197,27 @@ array tile(const array& arr, std::vector<int> reps, StreamOrDevice s) {
   return reshape(broadcast_to(reshape(arr, narrow, s), wide, s), merged, s);
 }
 
-array pad(
-    const array& a,
-    const std::vector<int>& axes,
-    const Shape& low_pad_size,
-    const Shape& high_pad_size,
-    const array& pad_value,
-    const std::string& mode,
-    StreamOrDevice s) {
-  if (axes.size() != low_pad_size.size() ||
-      axes.size() != high_pad_size.size()) {
-    invalid(
-        "pad",
-        "axes, low and high sizes differ in length: ",
-        axes,
-        ", ",
-        low_pad_size,
-        ", ",
-        high_pad_size,
-        ".");
-  }
-  PadParams widths{Shape(a.ndim(), 0), Shape(a.ndim(), 0)};
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (low_pad_size[i] < 0 || high_pad_size[i] < 0) {
-      invalid(
-          "pad", "negative width: ", low_pad_size, " and ", high_pad_size, ".");
-    }
-    int axis = checked_axis("pad", axes[i], ndim_of(a));
-    widths.low[axis] = low_pad_size[i];
-    widths.high[axis] = high_pad_size[i];
-  }
-  if (mode == "edge") {
-    return pad_edge(a, widths, s);
-  }
-  if (mode != "constant") {
-    invalid("pad", "unknown mode: ", mode, ". Expected constant or edge.");
-  }
-  if (pad_value.size() != 1) {
-    invalid("pad", "the value is not a single one: ", pad_value.shape(), ".");
-  }
-  array value = reshape(astype(pad_value, a.dtype(), s), {}, s);
-  auto op = std::make_shared<Pad>(to_stream(s), widths);
-  Shape shape = op->output_shapes({a, value})[0];
-  return shape == a.shape() ? a : array(shape, a.dtype(), op, {a, value});
-}
-
-array pad(
-    const array& a,
-    const std::vector<std::pair<int, int>>& pad_width,
-    const array& pad_value,
-    const std::string& mode,
-    StreamOrDevice s) {
-  if (pad_width.size() != a.ndim()) {
-    invalid(
-        "pad",
-        pad_width.size(),
-        " widths given for an array of ",
-        a.ndim(),
-        " dimensions. Expected one pair for each.");
-  }
-  std::vector<int> axes(a.ndim());
-  std::iota(axes.begin(), axes.end(), 0);
-  Shape low, high;
-  for (auto [l, h] : pad_width) {
-    low.push_back(l);
-    high.push_back(h);
-  }
-  return pad(a, axes, low, high, pad_value, mode, s);
-}
-
-array pad(
-    const array& a,
-    const std::pair<int, int>& pad_width,
-    const array& pad_value,
-    const std::string& mode,
-    StreamOrDevice s) {
-  return pad(
-      a,
-      std::vector<std::pair<int, int>>(a.ndim(), pad_width),
-      pad_value,
-      mode,
-      s);
-}
-
-array pad(
-    const array& a,
-    int pad_width,
-    const array& pad_value,
-    const std::string& mode,
-    StreamOrDevice s) {
-  return pad(a, std::make_pair(pad_width, pad_width), pad_value, mode, s);
-}
-
 // ---- roll
 
+// Shifts and axes that differ in number are paired as NumPy broadcasts them:
+// one of them stands beside all of the others.
 array roll(
     const array& a,
     const Shape& shift,
     const std::vector<int>& axes,
     StreamOrDevice s) {
-  if (shift.size() != axes.size() && shift.size() != 1) {
+  if (shift.size() != axes.size() && shift.size() != 1 && axes.size() != 1) {
     invalid(
         "roll",
         shift.size(),
         " shifts for ",
         axes.size(),
-        " axes. Expected one, or one for each axis.");
+        " axes. Expected as many, or one of either.");
   }
+  size_t count = shift.size() == 1 ? axes.size() : shift.size();
   array out = a;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    int axis = checked_axis("roll", axes[i], ndim_of(a));
+  for (size_t i = 0; i < count; ++i) {
+    int axis = checked_axis("roll", axes[axes.size() == 1 ? 0 : i], ndim_of(a));
     int n = a.shape(axis);
     int by = n ? (shift[shift.size() == 1 ? 0 : i] % n + n) % n : 0;
     if (by != 0) {

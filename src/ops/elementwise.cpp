@@ -198,7 +198,9 @@ array logical_xor(const array& a, const array& b, StreamOrDevice s) {
 }
 
 std::vector<array> divmod(const array& a, const array& b, StreamOrDevice s) {
-  return {floor_divide(a, b, s), remainder(a, b, s)};
+  // Both count as constants for derivatives; remainder() alone does not.
+  array rest = remainder(stop_gradient(a, s), stop_gradient(b, s), s);
+  return {floor_divide(a, b, s), rest};
 }
 
 array where(

@@ -23,8 +23,23 @@ using RuleFn = array (*)(const Rule&);
 
 struct Zero {};
 [[maybe_unused]] constexpr Zero ZERO;
+// Comparisons have tangents too: in the type of the operand's, since bool has
+// no arithmetic to go on with.
 array as_array(Zero, const Rule& r) {
-  return zeros_like(r.y);
+  return zeros(r.y.shape(), r.t.dtype());
+}
+// exp(a) / (exp(a) + exp(b)), y = logaddexp(a, b).
+array share(const array& a, const array& b, const array& y) {
+  return y.dtype() == complex64 ? exp(subtract(a, y)) : sigmoid(subtract(a, b));
+}
+// |dy/dx| of arccosh is 1 over this. The product form is right on the whole
+// complex plane; over the reals the other one differs by no more than half an
+// ulp of x would.
+array arccosh_slope(const array& x) {
+  array one(1, x.dtype());
+  return x.dtype() == complex64
+             ? multiply(sqrt(subtract(x, one)), sqrt(add(x, one)))
+             : sqrt(subtract(square(x), one));
 }
 array as_array(array value, const Rule&) {
   return value;
@@ -122,7 +137,7 @@ std::vector<array> Elementwise::jvp(
   for (size_t i = 0; i < argnums.size(); ++i) {
     array part =
         elementwise_tangent(op(), argnums[i], false, tangents[i], primals, y);
-    part = astype(part, dtype);
+    part = dtype == bool_ ? part : astype(part, dtype);
     total = {total.empty() ? part : add(total[0], part)};
   }
   return {broadcast_to(total[0], shape)};

@@ -150,11 +150,11 @@ std::vector<array> broadcast_beside_axis(
 
 array take_along_axis(
     const array& a, const array& indices, int axis, StreamOrDevice s) {
-  check_index_type("take_along_axis", indices);
-  axis = checked_axis("take_along_axis", axis, static_cast<int>(a.ndim()));
   Stream stream = to_stream(s);
+  array at = indices_along_axis("take_along_axis", indices, stream);
+  axis = checked_axis("take_along_axis", axis, static_cast<int>(a.ndim()));
   std::vector<array> in =
-      broadcast_beside_axis("take_along_axis", {a, indices}, axis, stream);
+      broadcast_beside_axis("take_along_axis", {a, at}, axis, stream);
   if (a.shape(axis) == 0 && in[1].size() != 0) {
     invalid(
         "take_along_axis",

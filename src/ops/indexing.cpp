@@ -15,6 +15,15 @@ void check_index_type(const char* op, const array& indices) {
   }
 }
 
+array indices_along_axis(const char* op, const array& indices, Stream s) {
+  // Nothing is no float: an empty list has no other type.
+  if (indices.size() == 0 && !issubdtype(indices.dtype(), integer)) {
+    return astype(indices, int32, s);
+  }
+  check_index_type(op, indices);
+  return indices;
+}
+
 Shape index_shape(const std::vector<array>& indices) {
   Shape shape;
   for (const array& i : indices) {
@@ -56,7 +65,7 @@ void check_not_indices(
       invalid(
           op,
           "no derivative with respect to indices. Differentiate with respect "
-          "to the values only.");
+          "to the values only, or put the indices through stop_gradient.");
     }
   }
 }

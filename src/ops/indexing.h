@@ -18,6 +18,9 @@ namespace mlx::core {
 /// Raises std::invalid_argument unless the indices are integers, not bool.
 void check_index_type(const char* op, const array& indices);
 
+/// The indices of take_along_axis and its like: integers, or none at all.
+array indices_along_axis(const char* op, const array& indices, Stream s);
+
 /// The common shape of index arrays; a 0-d shape for none.
 Shape index_shape(const std::vector<array>& indices);
 

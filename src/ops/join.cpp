@@ -146,35 +146,20 @@ std::vector<array> Pad::vjp(
 
 Batched Pad::vmap(
     const std::vector<array>& inputs, const std::vector<int>& axes) {
-  std::vector<array> in = inputs;
   if (axes[1] >= 0) {
-    // A border value an entry: pad with zeros, then choose by a mask.
-    in = all_batched(inputs, axes, stream());
-    Shape value_shape(in[0].ndim(), 1);
-    value_shape[0] = in[1].shape(0);
-    std::vector<std::pair<int, int>> widths = {{0, 0}};
-    for (size_t i = 0; i < params().low.size(); ++i) {
-      widths.emplace_back(params().low[i], params().high[i]);
-    }
-    array zero(0, in[0].dtype());
-    array inside =
-        pad(ones(in[0].shape(), bool_, stream()),
-            widths,
-            array(false),
-            "constant",
-            stream());
-    array body = pad(in[0], widths, zero, "constant", stream());
-    return {
-        {where(inside, body, reshape(in[1], value_shape, stream()), stream())},
-        {0}};
+    invalid(
+        "pad",
+        "vmap over the border value. Expected one value for all entries; "
+        "mlx.core.where chooses between several.");
   }
-  array x = batch_to_front(in[0], axes[0], stream());
+  array x = batch_to_front(inputs[0], axes[0], stream());
   PadParams batched = params();
   batched.low.insert(batched.low.begin(), 0);
   batched.high.insert(batched.high.begin(), 0);
   auto op = std::make_shared<Pad>(stream(), batched);
   return {
-      {array(op->output_shapes({x, in[1]})[0], x.dtype(), op, {x, in[1]})},
+      {array(
+          op->output_shapes({x, inputs[1]})[0], x.dtype(), op, {x, inputs[1]})},
       {0}};
 }
 

@@ -66,7 +66,7 @@ std::vector<array> Reduce::jvp(
   }
   array y = apply(*this, x, params());
   if (is_logic(params().type)) {
-    return {zeros_like(y)};
+    return {zeros(y.shape(), tangents[0].dtype())};
   }
   array changes = multiply(tangents[0], factors(*this, x, y));
   return {astype(sum(changes, params().axes, true), params().dtype)};
@@ -85,7 +85,7 @@ std::vector<array> Reduce::vjp(
   array g = cotangents[0];
   if (params().type != ReduceType::sum) {
     array f = factors(*this, x, outputs[0]);
-    g = multiply(g, f.dtype() == complex64 ? conjugate(f) : f);
+    g = multiply(f.dtype() == complex64 ? conjugate(f) : f, g);
   }
   return {broadcast_to(astype(g, x.dtype()), x.shape())};
 }

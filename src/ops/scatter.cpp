@@ -77,7 +77,7 @@ array scatter_axis(
     int axis,
     Accumulate mode,
     Stream s) {
-  check_index_type(op, indices);
+  array at = indices_along_axis(op, indices, s);
   axis = checked_axis(op, axis, static_cast<int>(a.ndim()));
   if (indices.ndim() != a.ndim()) {
     invalid(
@@ -90,7 +90,7 @@ array scatter_axis(
   }
   Shape shape = a.shape();
   shape[axis] = indices.shape(axis);
-  array at = broadcast_to(indices, shape, s);
+  at = broadcast_to(at, shape, s);
   array put = broadcast_to(astype(values, a.dtype(), s), shape, s);
   if (put.size() == 0) {
     return a;

@@ -128,26 +128,19 @@ std::vector<array> SearchSorted::vjp(
 
 Batched SearchSorted::vmap(
     const std::vector<array>& inputs, const std::vector<int>& axes) {
-  if (axes[0] < 0) {
-    return {
-        {array(
-            inputs[1].shape(),
-            uint32,
-            std::make_shared<SearchSorted>(stream(), params()),
-            inputs)},
-        {axes[1]}};
+  if (axes[0] >= 0) {
+    invalid(
+        "searchsorted",
+        "vmap over the sorted sequence. Expected one sequence for all "
+        "entries.");
   }
-  // A sequence for each entry of the batch: one node for each.
-  std::vector<array> sequences = unstack(inputs[0], axes[0], stream());
-  std::vector<array> found;
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    array values =
-        axes[1] < 0 ? inputs[1]
-                    : take(inputs[1], static_cast<int>(i), axes[1], stream());
-    found.push_back(searchsorted(
-        sequences[i], values, params().right ? "right" : "left", stream()));
-  }
-  return {{stack(found, 0, stream())}, {0}};
+  return {
+      {array(
+          inputs[1].shape(),
+          uint32,
+          std::make_shared<SearchSorted>(stream(), params()),
+          inputs)},
+      {axes[1]}};
 }
 
 // ---- functions

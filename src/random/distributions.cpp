@@ -113,15 +113,22 @@ array randint(
     Dtype dtype,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (dtype == bool_) {
+    return astype(randint(low, high, shape, int32, key, s), bool_, s);
+  }
   if (!issubdtype(dtype, integer)) {
     invalid(
-        "randint", "type not accepted: ", dtype, ". Expected an integer type.");
+        "randint",
+        "type not accepted: ",
+        dtype,
+        ". Expected bool or an integer type.");
   }
   array u = uniform(low, high, shape, float32, key, s);
   array drawn = astype(floor(u, s), dtype, s);
-  // Rounding of low + u * (high - low) may reach high.
+  // Rounding of low + u * (high - low) may reach high. An empty range gives
+  // low.
   array top = subtract(astype(high, dtype, s), array(1, dtype), s);
-  return minimum(maximum(drawn, astype(low, dtype, s), s), top, s);
+  return maximum(minimum(drawn, top, s), astype(low, dtype, s), s);
 }
 
 array bernoulli(

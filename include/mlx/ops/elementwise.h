@@ -248,7 +248,7 @@ MLX_API array left_shift(const array& a, const array& b, StreamOrDevice s = {});
 MLX_API array
 right_shift(const array& a, const array& b, StreamOrDevice s = {});
 
-/// {floor_divide(a, b), remainder(a, b)}.
+/// {floor_divide(a, b), remainder(a, b)}, both constants for derivatives.
 MLX_API std::vector<array> divmod(
     const array& a, const array& b, StreamOrDevice s = {});
 

@@ -123,7 +123,7 @@ MLX_API array repeat(const array& arr, int repeats, StreamOrDevice s = {});
 MLX_API array
 tile(const array& arr, std::vector<int> reps, StreamOrDevice s = {});
 /// Adds entries before and after: `pad_value` for mode "constant", the border
-/// element for mode "edge".
+/// for "edge", mirrored elements for "reflect" (border once) and "symmetric".
 MLX_API array
 pad(const array& a,
     const std::vector<int>& axes,

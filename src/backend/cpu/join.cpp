@@ -93,13 +93,15 @@ void arange(const Arange& op, const std::vector<array>&, array& out) {
     if constexpr (std::is_integral_v<T>) {
       // As if each were start and step rounded first.
       auto first = static_cast<int64_t>(start);
-      auto by = static_cast<int64_t>(start + step) - first;
+      // The step of a single element may be infinite.
+      auto by = count > 1 ? static_cast<int64_t>(start + step) - first : 0;
       for (int64_t i = 0; i < count; ++i) {
         to[i] = static_cast<T>(first + i * by);
       }
     } else {
       for (int64_t i = 0; i < count; ++i) {
-        to[i] = T(start + static_cast<double>(i) * step);
+        // An infinite step has no multiple of 0.
+        to[i] = T(i == 0 ? start : start + static_cast<double>(i) * step);
       }
     }
   });

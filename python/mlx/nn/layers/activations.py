@@ -72,7 +72,7 @@ def leaky_relu(x: mx.array, negative_slope: float = 0.01) -> mx.array:
 
 
 def log_softmax(x: mx.array, axis: int = -1) -> mx.array:
-    """``x - logsumexp(x)`` along an axis.
+    """``x - logsumexp(x)`` along an axis, accurate for values of any size.
 
     Example:
         >>> import mlx.core as mx
@@ -80,7 +80,9 @@ def log_softmax(x: mx.array, axis: int = -1) -> mx.array:
         >>> mx.exp(nn.log_softmax(mx.array([1.0, 1.0]))).tolist()
         [0.5, 0.5]
     """
-    return x - mx.logsumexp(x, axis=axis, keepdims=True)
+    # Next to a large maximum its logsumexp would lose the logarithm's digits.
+    shifted = x - mx.stop_gradient(mx.max(x, axis=axis, keepdims=True))
+    return shifted - mx.logsumexp(shifted, axis=axis, keepdims=True)
 
 
 def elu(x: mx.array, alpha: float = 1.0) -> mx.array:

@@ -6,6 +6,13 @@ import mlx.core as mx
 from mlx.nn.layers.base import Module
 
 
+def _check_eps(layer: str, eps: float) -> float:
+    # Without it a row without variance gives infinities, and with less NaN.
+    if eps <= 0:
+        raise ValueError(f"[{layer}] eps must be positive: {eps}.")
+    return eps
+
+
 class LayerNorm(Module):
     """Layer normalisation: ``(x - mean) / sqrt(variance + eps)`` of the last axis.
 
@@ -14,7 +21,7 @@ class LayerNorm(Module):
 
     Args:
         dims: Length of the last axis.
-        eps: Added to the variance.
+        eps: Added to the variance; positive.
         affine: Whether to multiply by `weight` and add `bias`.
         bias: Whether there is a `bias`.
 
@@ -30,7 +37,7 @@ class LayerNorm(Module):
     ) -> None:
         super().__init__()
         self.dims = dims
-        self.eps = eps
+        self.eps = _check_eps("LayerNorm", eps)
         if affine:
             self.weight = mx.ones((dims,))
             if bias:
@@ -51,19 +58,19 @@ class RMSNorm(Module):
 
     Args:
         dims: Length of the last axis.
-        eps: Added to the mean square.
+        eps: Added to the mean square; positive.
 
     Example:
         >>> import mlx.core as mx
         >>> import mlx.nn as nn
-        >>> nn.RMSNorm(2, eps=0.0)(mx.array([[-3.0, 3.0]])).tolist()
+        >>> nn.RMSNorm(2, eps=1e-12)(mx.array([[-3.0, 3.0]])).tolist()
         [[-1.0, 1.0]]
     """
 
     def __init__(self, dims: int, eps: float = 1e-5) -> None:
         super().__init__()
         self.weight = mx.ones((dims,))
-        self.eps = eps
+        self.eps = _check_eps("RMSNorm", eps)
 
     def _extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, eps={self.eps}"

@@ -28,8 +28,13 @@ struct Complex {
     return {a.re - b.re, a.im - b.im};
   }
   friend MLX_INLINE Complex operator-(Complex a) { return {-a.re, -a.im}; }
+  // The four products are exact in double, so that neither the operands' order
+  // nor the compiler's choice between fused and separate operations shows.
   friend MLX_INLINE Complex operator*(Complex a, Complex b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    double c = b.re, d = b.im;
+    return {
+        static_cast<float>(a.re * c - a.im * d),
+        static_cast<float>(a.re * d + a.im * c)};
   }
   friend MLX_INLINE Complex operator/(Complex a, Complex b) {
     double u = b.re, v = b.im, norm = u * u + v * v;
@@ -145,15 +150,6 @@ MLX_INLINE Complex log1p(Complex x) {
       static_cast<float>(real),
       static_cast<float>(__builtin_atan2(im, 1.0 + re))};
 }
-MLX_INLINE Complex sigmoid(Complex x) {
-  Complex one(1.0f, 0.0f);
-  if (x.re < 0) {
-    Complex e = exp(x);
-    return e / (one + e);
-  }
-  return one / (one + exp(-x));
-}
-
 /// exp(b log a) in double; 0^0 = 1 and 0^b = 0 for a positive real part.
 MLX_INLINE Complex power(Complex a, Complex b) {
   if (b.re == 0 && b.im == 0) {
