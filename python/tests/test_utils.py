@@ -164,4 +164,4 @@ def test_merge_of_empty_branches(one: Any, other: Any) -> None:
         tree_merge({"a": one}, {"a": other})
     assert tree_merge({"a": one}, {"a": one}) == {"a": one}
     assert tree_merge({"a": one}, {"a": [1]}) == {"a": [1]}
-    assert tree_merge({"a": one}, {"a": None}) == {"a": one}
+    assert tree_merge({"a": None}, {"a": one}) == {"a": one}

@@ -85,7 +85,7 @@ std::vector<array> Reduce::vjp(
   array g = cotangents[0];
   if (params().type != ReduceType::sum) {
     array f = factors(*this, x, outputs[0]);
-    g = multiply(f.dtype() == complex64 ? conjugate(f) : f, g);
+    g = multiply(g, f.dtype() == complex64 ? conjugate(f) : f);
   }
   return {broadcast_to(astype(g, x.dtype()), x.shape())};
 }

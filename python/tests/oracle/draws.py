@@ -166,7 +166,7 @@ ROWS = [
         *shaped(low=0, high=10),
         *shaped(low=3, high=100),
         dtypes="integers",
-        also_takes=(),
+        also_takes=("bool_",),
         sized=long_draws(low=0, high=100),
     ),
     drawn(

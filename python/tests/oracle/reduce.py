@@ -413,8 +413,20 @@ SORTS = [
         compute="operand",
         derivative=ZERO,
         sized=lambda n: (case((n,), (3,), side="left"), case((9,), (n,), side="right")),
+        batch="the sorted sequence has no batches",
         nans=True,
         nodes=("SearchSorted",),
+    ),
+    Row(
+        "searchsorted.values",
+        lambda v, side: mx.searchsorted(mx.arange(-2, 3), v, side),
+        lambda v, side: np.searchsorted(np.arange(-2, 3), v, side),
+        (case((3, 4), side="left"), case((), side="right")),
+        dtypes="real",
+        also_takes=("complex64",),
+        result="uint32",
+        compute="operand",
+        derivative=ZERO,
     ),
 ]
 

@@ -278,7 +278,26 @@ JOINS = [
         derivative=(0, 1),
         promotes=False,
         sized=lambda n: (case((n,), (), width=(3, 2)),),
+        batch="the border value has no batches",
         nodes=("Pad",),
+    ),
+    Row(
+        "pad.zeros",
+        lambda x, width: mx.pad(x, width),
+        lambda x, width: np.pad(x, width),
+        (case((2, 3), width=[(0, 2), (1, 0)]), case((3,), width=(2, 1))),
+    ),
+    Row(
+        "pad.reflect",
+        lambda x, width: mx.pad(x, width, mode="reflect"),
+        lambda x, width: np.pad(x, width, mode="reflect"),
+        (case((2, 3), width=[(0, 2), (4, 0)]), case((3,), width=(7, 1))),
+    ),
+    Row(
+        "pad.symmetric",
+        lambda x, width: mx.pad(x, width, mode="symmetric"),
+        lambda x, width: np.pad(x, width, mode="symmetric"),
+        (case((2, 3), width=[(0, 2), (4, 0)]), case((3,), width=(7, 1))),
     ),
     Row(
         "pad.edge",
