@@ -246,8 +246,13 @@ TEST(LoadGguf, RefusesWhatTheFormatOrInterfaceLacks) {
         }),
         "[save_gguf] dtype");
   }
-  auto with = [&](GGUFMetaData value) {
-    return error_of([&] { save_gguf(file.path(), {}, {{"k", value}}); });
+  auto with = [&](GGUFMetaData value) -> std::string {
+    try {
+      save_gguf(file.path(), {}, {{"k", value}});
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "no error";
   };
   expect_error(with(sample(int32)), "2 dimensions");
   expect_error(with(slice(array({1, 2}), {0}, {0})), "0 elements");
