@@ -7,6 +7,7 @@ import io
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -21,6 +22,22 @@ ROWS = list(TABLE.values())
 WITHOUT_ROW = {
     "Elementwise": "goes by the names of its rows in elementwise.def",
     "CustomTransforms": "carries a user's rules: test_autograd.py, test_vmap.py",
+}
+# Public functions that compute nothing from arrays, or what no reference says.
+NO_OPERATIONS = {
+    *("eval", "async_eval", "synchronize", "stream", "clear_streams"),
+    *("default_device", "default_stream", "set_default_device", "set_default_stream"),
+    *("new_stream", "new_thread_local_stream", "new_thread_unsafe_stream"),
+    *("device_count", "device_info", "is_available"),
+    *("grad", "value_and_grad", "vjp", "jvp", "vmap", "checkpoint", "export_to_dot"),
+    *("load", "save", "savez", "savez_compressed", "save_safetensors", "save_gguf"),
+    *("asarray", "from_dlpack", "empty", "empty_like", "broadcast_shapes"),
+    *("can_cast", "isdtype", "issubdtype", "result_type"),
+    *("get_active_memory", "get_peak_memory", "reset_peak_memory", "clear_cache"),
+    *("get_cache_memory", "get_memory_limit", "set_memory_limit", "set_cache_limit"),
+    *("set_wired_limit", "get_array_buffer_size"),
+    *("get_printoptions", "set_printoptions", "printoptions"),
+    *("random.key", "random.seed"),
 }
 # Rows of elementwise.def whose function has another name.
 OTHER_NAMES = {"select": "where"}
@@ -68,6 +85,28 @@ def test_every_elementwise_operation_has_a_row():
         row = TABLE.get(OTHER_NAMES.get(name, name))
         assert row is not None, f"{name} has no row in python/tests/oracle"
         assert primitive in graph_of(row), f"the row {name} makes no {primitive}"
+
+
+def public_functions() -> dict[str, Any]:
+    found = {}
+    for module, prefix in ((mx, ""), (mx.fast, "fast."), (mx.random, "random.")):
+        for name in dir(module):
+            value = getattr(module, name)
+            if not name.startswith("_") and callable(value):
+                found[prefix + name] = value
+    return {n: f for n, f in found.items() if not isinstance(f, type)}
+
+
+def test_every_public_function_has_a_row():
+    functions = public_functions()
+    bases = {name.split(".")[0] for name in TABLE}
+    named = {n for n in functions if n.removeprefix("fast.") in {*TABLE, *bases}}
+    named |= {row.call for row in ROWS if isinstance(row.call, str)}
+    # Other names of the same functions.
+    held = {id(functions[n]) for n in named}
+    missing = {n for n, f in functions.items() if id(f) not in held} - NO_OPERATIONS
+    assert not missing, f"without a row in python/tests/oracle: {sorted(missing)}"
+    assert not named & NO_OPERATIONS
 
 
 def test_every_structured_operation_has_a_row():

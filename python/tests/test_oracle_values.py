@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 from oracle import TABLE, Row
 from oracle.checks import check
-from oracle.layouts import layouts
+from oracle.layouts import layouts, temporary
 from oracle.row import SETS
-from oracle.values import arrays_of, draw_case, promote, rounded, to_mlx, types_of
+from oracle.values import (
+    arrays_of,
+    draw_case,
+    promote,
+    rounded,
+    to_mlx,
+    to_numpy,
+    types_of,
+)
 
 ROWS = list(TABLE.values())
 every_row = pytest.mark.parametrize("row", ROWS, ids=str)
@@ -72,6 +80,25 @@ def test_layouts(row):
             values = draw_case(row, case, dtype, rng)
             for name, arrays, laid in layouts(values, types_of(row, dtype)):
                 check(row, case, arrays, laid, dtype, name)
+
+
+@every_row
+def test_temporaries(row):
+    """Operands whose memory the result may take over, and operands that are needed
+    again: those keep their values."""
+    rng = np.random.default_rng(15)
+    some = [d for d in ("float32", "int16", "float16") if d in row.types()]
+    some = some[:2] or row.types()[:1]
+    for dtype, case in [(some[0], c) for c in row.cases] + [(some[-1], row.cases[0])]:
+        values = draw_case(row, case, dtype, rng)
+        types = types_of(row, dtype)
+        for name, arrays, laid in layouts(values, types, temporary):
+            check(row, case, arrays, laid, dtype, f"kept {name}")
+            for a, x in zip(arrays, laid):
+                assert np.array_equal(to_numpy(a), x), f"{row.name} changed {name}"
+        for name, arrays, laid in layouts(values, types, temporary):
+            check(row, case, arrays, laid, dtype, f"let go {name}", release=True)
+            assert not arrays
 
 
 LENGTHS = [1, 3, 17, 257, 1025, 70001]

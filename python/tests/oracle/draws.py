@@ -64,6 +64,12 @@ def from_normal_uniform(key: Any, shape: tuple[int, ...]) -> Any:
     )
 
 
+def truncated(key: Any, x: Any, low: float, high: float, shape: tuple[int, ...]) -> Any:
+    a, b = (math.erf(bound / math.sqrt(2)) for bound in (low, high))
+    y = math.sqrt(2) * erfinv(uniform(key, a, b, shape).astype(float))
+    return np.clip(y, low, high)
+
+
 def gumbel(key: Any, shape: tuple[int, ...]) -> Any:
     u = uniform(key, 0, 1, shape).astype(float)
     return -np.log(-np.log(u))
@@ -133,6 +139,19 @@ ROWS = [
         *shaped()[:4],
         ulp=Ulp(5, half=3, why="an inverse error function and a product"),
         sized=long_draws(),
+    ),
+    drawn(
+        "random.truncated_normal",
+        lambda key, x, low, high, shape: mx.random.truncated_normal(
+            low, high, shape, x.dtype, key
+        ),
+        truncated,
+        *shaped(low=-1, high=2)[:4],
+        dtypes="one",
+        also_takes=("float16", "bfloat16"),
+        ulp=Ulp(8, terms=8, why="bounds and numbers pass error functions"),
+        magnitude=lambda *_, **__: 2.0,
+        sized=long_draws(low=-1, high=2),
     ),
     drawn(
         "random.laplace",

@@ -398,6 +398,13 @@ CHOICES = [
         derivative="both count as constants in the interface",
         special=False,
     ),
+    *(
+        compare(name, reference, special=False)
+        for name, reference in (
+            ("array_equal", lambda a, b: a.shape == b.shape and np.all(a == b)),
+            ("allclose", lambda a, b: np.allclose(a, b)),
+        )
+    ),
     compare(
         "isclose",
         lambda a, b: np.abs(a * 1.0 - b) <= 1e-8 + 1e-5 * np.abs(b),

@@ -33,7 +33,6 @@ def different_rows(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 UNIQUE = Operand(kind="int32", draw=order)
 UNIQUE_ROWS = Operand(kind="int32", draw=different_rows)
-READ = Ulp(0, 0, 0, 0, why="values are moved")
 
 # ---- reading ------------------------------------------------------------------
 

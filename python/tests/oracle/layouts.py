@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import mlx.core as mx
@@ -10,42 +10,50 @@ import numpy as np
 
 from .values import Array, to_mlx
 
-
-def contiguous(x: Array, dtype: str) -> mx.array:
-    return to_mlx(x, dtype)
+Make = Callable[[Array, str], mx.array]
 
 
-def transposed(x: Array, dtype: str) -> mx.array:
-    return mx.transpose(to_mlx(x.transpose().copy(), dtype))
+def temporary(x: Array, dtype: str) -> mx.array:
+    """Not computed yet and held by nothing: its memory may be taken over."""
+    a = to_mlx(x, dtype)
+    return mx.maximum(a, a)
 
 
-def strided(x: Array, dtype: str) -> mx.array:
+def contiguous(x: Array, dtype: str, make: Make = to_mlx) -> mx.array:
+    return make(x, dtype)
+
+
+def transposed(x: Array, dtype: str, make: Make = to_mlx) -> mx.array:
+    return mx.transpose(make(x.transpose().copy(), dtype))
+
+
+def strided(x: Array, dtype: str, make: Make = to_mlx) -> mx.array:
     """Every second number of each row, others between."""
     if x.ndim == 0:
-        return to_mlx(np.stack([x, x, x]), dtype)[1]
+        return make(np.stack([x, x, x]), dtype)[1]
     wide = np.repeat(x, 2, axis=-1)
     wide[..., 1::2] = np.roll(x, 1) if x.size else x
-    return to_mlx(wide, dtype)[..., ::2]
+    return make(wide, dtype)[..., ::2]
 
 
-def backwards(x: Array, dtype: str) -> mx.array:
-    turned = to_mlx(np.flip(x).copy(), dtype)
+def backwards(x: Array, dtype: str, make: Make = to_mlx) -> mx.array:
+    turned = make(np.flip(x).copy(), dtype)
     return turned[(slice(None, None, -1),) * x.ndim] if x.ndim else turned
 
 
-def offset(x: Array, dtype: str) -> mx.array:
+def offset(x: Array, dtype: str, make: Make = to_mlx) -> mx.array:
     """A window of a larger array."""
     if x.ndim == 0:
-        return to_mlx(np.stack([x, x]), dtype)[1]
+        return make(np.stack([x, x]), dtype)[1]
     framed = np.pad(x, [(1, 2)] * x.ndim, mode="wrap" if x.size else "constant")
-    return to_mlx(framed, dtype)[tuple(slice(1, 1 + n) for n in x.shape)]
+    return make(framed, dtype)[tuple(slice(1, 1 + n) for n in x.shape)]
 
 
-def broadcast(x: Array, dtype: str) -> mx.array:
+def broadcast(x: Array, dtype: str, make: Make = to_mlx) -> mx.array:
     """x must be constant along its first axis."""
     if x.ndim == 0 or x.size == 0:
-        return to_mlx(x, dtype)
-    return mx.broadcast_to(to_mlx(x[:1], dtype), x.shape)
+        return make(x, dtype)
+    return mx.broadcast_to(make(x[:1], dtype), x.shape)
 
 
 def constant(x: Array) -> Array:
@@ -59,7 +67,9 @@ LAYOUTS = {
 }
 
 
-def layouts(values: list[Array], types: list[str]) -> Iterator[tuple[str, Any, Any]]:
+def layouts(
+    values: list[Array], types: list[str], make: Make = to_mlx
+) -> Iterator[tuple[str, Any, Any]]:
     """Name, arrays and their values: all operands in one layout, then each in
     another than its neighbour."""
     names = list(LAYOUTS)
@@ -73,6 +83,7 @@ def layouts(values: list[Array], types: list[str]) -> Iterator[tuple[str, Any, A
             for name, x in zip(mixture, values)
         ]
         arrays = [
-            LAYOUTS[name](x, dtype) for name, x, dtype in zip(mixture, laid, types)
+            LAYOUTS[name](x, dtype, make)
+            for name, x, dtype in zip(mixture, laid, types)
         ]
         yield " ".join(mixture), arrays, laid

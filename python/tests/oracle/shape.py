@@ -133,6 +133,14 @@ VIEWS = [
         promotes=False,
         nodes=("Depends",),
     ),
+    *(
+        move(name, getattr(np, name), case(()), case((3,)), case((2, 3)), case(THREE))
+        for name in ("atleast_1d", "atleast_2d", "atleast_3d")
+    ),
+    move("permute_dims", np.transpose, case(THREE, axes=(2, 0, 1))),
+    move(
+        "matrix_transpose", lambda x: np.swapaxes(x, -1, -2), case((3, 4)), case(THREE)
+    ),
     move("flip", np.flip, case(THREE, axis=None), case(THREE, axis=(0, 2))),
     move(
         "roll",
@@ -228,6 +236,14 @@ JOINS = [
         nodes=("Concatenate",),
     ),
     Row(
+        "concat",
+        lambda a, b: mx.concat([a, b]),
+        lambda a, b: np.concatenate([a, b]),
+        (case((2, 3), (1, 3)),),
+        TWO,
+        derivative=(0, 1),
+    ),
+    Row(
         "stack",
         lambda a, b, axis: mx.stack([a, b], axis=axis),
         lambda a, b, axis: np.stack([a, b], axis=axis),
@@ -247,6 +263,13 @@ JOINS = [
         case((3, 7, 2), indices_or_sections=[1, 4], axis=-2),
         result=("keep", "keep", "keep"),
         nodes=("Split",),
+    ),
+    move(
+        "unstack",
+        lambda x, axis: list(np.moveaxis(x, axis, 0)),
+        case((2, 3), axis=0),
+        case((3, 2), axis=-1),
+        result=("keep", "keep"),
     ),
     move(
         "repeat",
@@ -366,6 +389,12 @@ CREATION = [
         lambda x, n, m, k: np.eye(n, m, k),
         {"n": 3, "m": 4, "k": 1},
         {"n": 4, "m": 2, "k": -1},
+    ),
+    made(
+        "identity",
+        lambda x, n: mx.identity(n, dtype=x.dtype),
+        lambda x, n: np.identity(n),
+        {"n": 3},
     ),
     made(
         "tri",
