@@ -82,8 +82,10 @@ def same(got: Any, want: list[np.ndarray], text: str) -> None:
 @pytest.mark.parametrize("row", BATCHED, ids=str)
 def test_against_a_loop(row):
     rng = np.random.default_rng(5)
-    for case in row.cases:
-        for turn, axes in enumerate(combinations(case)):
+    for number, case in enumerate(row.cases):
+        # All of them for the first case, few for the others, different ones.
+        some = list(combinations(case))[number % 3 :: 3 if number else 1]
+        for turn, axes in enumerate(some):
             text = f"{row.name} {case} {axes}"
             arrays = batched(row, case, axes, rng)
             want = loop(row, case, arrays, axes)
