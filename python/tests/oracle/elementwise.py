@@ -114,6 +114,11 @@ def sigmoid(x: Any) -> Any:
     return np.where(x >= 0, 1, e) / (1 + e)
 
 
+def inverse(x: Any) -> Any:
+    """That of infinite complex numbers is zero, as in C, though not in NumPy."""
+    return np.where(np.isinf(x), 0, 1 / x) if np.iscomplexobj(x) else 1 / x
+
+
 def integer_power(a: Any, b: Any) -> Any:
     if a.dtype == bool:
         return a | ~b
@@ -164,10 +169,17 @@ PARTS = [
 POWERS = [
     unary("square", either(np.square, np.array), ulp=Ulp(0.5, 0.5, 2)),
     unary("sqrt", np.sqrt, 0.1, 9.0, result="to_float", ulp=f32(0.5)),
-    unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.1, 9.0, result="to_float", ulp=f32(1.5)),
+    unary(
+        "rsqrt",
+        lambda x: inverse(np.sqrt(x)),
+        0.1,
+        9.0,
+        result="to_float",
+        ulp=f32(1.5),
+    ),
     unary(
         "reciprocal",
-        lambda x: 1 / x,
+        inverse,
         0.2,
         5.0,
         integers=(1, 9),

@@ -41,9 +41,36 @@ struct Complex {
     if (norm == 0) {  // infinities by parts, as NumPy
       return {a.re / b.re, a.im / b.re};
     }
-    return {
+    Complex q{
         static_cast<float>((a.re * u + a.im * v) / norm),
         static_cast<float>((a.im * u - a.re * v) / norm)};
+    return q.re != q.re && q.im != q.im ? quotient_at_infinity(a, b) : q;
+  }
+
+  /// As annex G of the C standard: finite / infinite is zero, infinite / finite
+  /// infinite, though a part be NaN.
+  static MLX_INLINE Complex quotient_at_infinity(Complex a, Complex b) {
+    auto infinite = [](Complex x) {
+      return __builtin_isinf(x.re) || __builtin_isinf(x.im);
+    };
+    auto finite = [](Complex x) {
+      return __builtin_isfinite(x.re) && __builtin_isfinite(x.im);
+    };
+    auto direction = [](float x) {
+      return __builtin_copysignf(__builtin_isinf(x) ? 1.0f : 0.0f, x);
+    };
+    float size;
+    if (infinite(a) && finite(b)) {
+      size = __builtin_inff();
+      a = {direction(a.re), direction(a.im)};
+    } else if (finite(a) && infinite(b)) {
+      size = 0.0f;
+      b = {direction(b.re), direction(b.im)};
+    } else {
+      size = __builtin_nanf("");
+    }
+    return {
+        size * (a.re * b.re + a.im * b.im), size * (a.im * b.re - a.re * b.im)};
   }
 
   friend constexpr bool operator==(Complex a, Complex b) {
