@@ -28,8 +28,9 @@ using Shape = SmallVector<ShapeElem>;
 using Strides = SmallVector<int64_t>;
 
 /// A handle; copies share the node. Building arrays computes nothing: see
-/// eval(). Arrays may be passed between threads; one handle must not be
-/// assigned in one thread while another reads it.
+/// eval(). Several threads may build on, evaluate and let go of one node, each
+/// through handles of its own; one handle must not be assigned in one thread
+/// while another reads it.
 class MLX_API array {
  public:
   /// A 0-d array of one value.
@@ -71,7 +72,11 @@ class MLX_API array {
 
   array& operator=(const array& other) && = delete;
   array& operator=(array&& other) && = delete;
-  array& operator=(array&& other) & = default;
+  array& operator=(array&& other) & {
+    array taken(std::move(other));
+    std::swap(desc_, taken.desc_);
+    return *this;
+  }
   array(const array& other) = default;
   array(array&& other) = default;
   array& operator=(const array& other) & {
@@ -163,7 +168,8 @@ class MLX_API array {
 
   /// Whether nobody else can see this array's buffer.
   bool is_donatable() const {
-    return desc_.use_count() == 1 && desc_->data.use_count() == 1;
+    return desc_.use_count() == 1 && desc_->data.use_count() == 1 &&
+           is_let_go();
   }
 
   const std::vector<array>& siblings() const { return desc_->siblings; }
@@ -171,6 +177,7 @@ class MLX_API array {
   int sibling_position() const { return desc_->position; }
   void set_siblings(std::vector<array> siblings, uint16_t position) {
     desc_->siblings = std::move(siblings);
+    desc_->has_siblings = !desc_->siblings.empty();
     desc_->position = position;
   }
   /// All outputs of the primitive, this one included, in order.
@@ -205,7 +212,9 @@ class MLX_API array {
     /// Scheduled: event() says when it is done.
     evaluated,
     /// The data can be read.
-    available
+    available,
+    /// Claimed by an eval that runs now; only that eval may touch the node.
+    running
   };
 
   bool is_available() const;
@@ -221,8 +230,18 @@ class MLX_API array {
   void attach_event(Event e) const { desc_->event = std::move(e); }
   void detach_event() const { desc_->event = Event{}; }
 
-  void set_tracer(bool is_tracer) { desc_->is_tracer = is_tracer; }
+  /// Which eval claimed the node; for the graph's own use.
+  struct Claim {
+    uint32_t number = 0;
+    uint32_t forks = 0;
+  };
+  Claim& claim() const { return desc_->claim; }
+
+  /// A tracer depends on the arguments of a function that the calling thread
+  /// is transforming; marks are void when that is over.
+  void set_tracer(bool is_tracer);
   bool is_tracer() const;
+  uint32_t trace() const { return desc_->trace; }
 
   /// Row-major data.
   void set_data(allocator::Buffer buffer, Deleter d = allocator::free);
@@ -248,7 +267,7 @@ class MLX_API array {
       int64_t offset = 0);
   void copy_shared_buffer(const array& other);
   /// Makes this handle mean `other`'s node.
-  void overwrite_descriptor(const array& other) { desc_ = other.desc_; }
+  void overwrite_descriptor(const array& other) { *this = other; }
 
   ~array();
 
@@ -268,8 +287,10 @@ class MLX_API array {
     Dtype dtype;
     Flags flags{true, true, true};
     std::atomic<Status> status = unscheduled;
-    bool is_tracer = false;
-    uint32_t position = 0;
+    uint32_t trace = 0;
+    Claim claim;
+    uint16_t position = 0;
+    std::atomic<bool> has_siblings = false;
     std::shared_ptr<Primitive> primitive;
     std::shared_ptr<Data> data;
     int64_t offset = 0;
@@ -282,7 +303,11 @@ class MLX_API array {
   explicit array(std::shared_ptr<Desc> desc) : desc_(std::move(desc)) {}
   char* host_data() const;
   void check_item() const;
+  /// Has what other threads read before they let go come before our writes.
+  bool is_let_go() const;
   void release_siblings();
+  std::vector<std::vector<array>> take_siblings();
+  std::vector<std::vector<array>> unlink_siblings();
   static void check_count(size_t count, const Shape& shape);
   /// A new row-major buffer; its address.
   void* allocate();

@@ -1,6 +1,7 @@
 // Events: a point in a stream's work that hosts and other streams wait for.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -15,6 +16,7 @@ namespace detail {
 /// What a backend provides behind an Event.
 class MLX_API EventState {
  public:
+  EventState();
   virtual ~EventState() = default;
   /// Blocks the calling thread until the event is signaled.
   virtual void wait() = 0;
@@ -24,7 +26,17 @@ class MLX_API EventState {
   virtual void signal(Stream s) = 0;
   virtual bool is_signaled() const = 0;
 
+  /// Raises std::runtime_error when the event was left pending in the parent
+  /// of this forked process.
+  void check_not_lost() const;
+
   Error error;
+  /// Whether the stream has been told to signal. Before that no stream may
+  /// be made to wait: what comes first may be behind the wait.
+  std::atomic<bool> posted{false};
+
+ private:
+  const int forks_;
 };
 
 }  // namespace detail
@@ -40,6 +52,8 @@ class MLX_API Event {
   void wait(Stream stream);
   void signal(Stream stream);
   bool is_signaled() const;
+  bool is_posted() const { return state_->posted.load(); }
+  void set_posted() { state_->posted.store(true); }
 
   void set_error(Error& err) { state_->error.store_if_valid(&err); }
   Error* load_error() const { return state_ ? &state_->error : nullptr; }

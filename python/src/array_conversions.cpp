@@ -5,6 +5,7 @@
 #include "array.h"
 #include "casters.h"
 #include "convert.h"
+#include "gil.h"
 #include "mlx/ops/creation.h"
 #include "mlx/ops/shape.h"
 #include "types/error.h"
@@ -13,11 +14,11 @@ namespace mlx::python {
 
 namespace {
 
-std::string text_of(const mx::array& a) {
-  evaluate(a);
+std::string text_of(const mx::array& x) {
+  mx::array a = evaluated(x);
   std::ostringstream os;
   {
-    nb::gil_scoped_release release;
+    WithoutGil release;
     os << a;
   }
   return os.str();

@@ -389,8 +389,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   std::unique_ptr<ExportedBuffer> exported;
   try {
     const mx::array& a = *nb::inst_ptr<mx::array>(nb::handle(self));
-    evaluate(a);
-    exported.reset(new ExportedBuffer{a, {}, {}});
+    exported.reset(new ExportedBuffer{evaluated(a), {}, {}});
   } catch (nb::python_error& e) {
     e.restore();
     return -1;
@@ -450,8 +449,8 @@ nb::object to_numpy(const mx::array& a) {
       nb::steal(PyMemoryView_FromObject(nb::cast(a).ptr())));
 }
 
-nb::object to_dlpack(const mx::array& a) {
-  evaluate(a);
+nb::object to_dlpack(const mx::array& x) {
+  mx::array a = evaluated(x);
   nb::dlpack::dtype type{0, static_cast<uint8_t>(a.itemsize() * 8), 1};
   using Code = nb::dlpack::dtype_code;
   Code code = Code::Bool;

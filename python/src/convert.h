@@ -50,8 +50,9 @@ bool has_data_protocol(nb::handle obj);
 
 // ---- out of arrays -------------------------------------------------------
 
-/// Computes the array; other Python threads run meanwhile.
-void evaluate(const mx::array& a);
+/// The array, computed. Other Python threads run meanwhile, and may assign to
+/// the object that `a` lies in: go on with what is returned.
+mx::array evaluated(const mx::array& a);
 /// The only element as bool, int, float or complex.
 nb::object to_scalar(const mx::array& a);
 /// Nested lists, or the scalar of a 0-d array.

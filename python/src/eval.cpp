@@ -1,5 +1,6 @@
 // Evaluation of trees of arrays.
 #include "casters.h"
+#include "gil.h"
 #include "mlx/transforms.h"
 #include "modules.h"
 #include "trees.h"
@@ -11,7 +12,7 @@ void init_eval(nb::module_& m) {
       "eval",
       [](nb::args args) {
         std::vector<mx::array> arrays = tree_arrays(args);
-        nb::gil_scoped_release release;
+        WithoutGil release;
         mx::eval(std::move(arrays));
       },
       "args"_a,
@@ -29,7 +30,7 @@ void init_eval(nb::module_& m) {
       "async_eval",
       [](nb::args args) {
         std::vector<mx::array> arrays = tree_arrays(args);
-        nb::gil_scoped_release release;
+        WithoutGil release;
         mx::async_eval(std::move(arrays));
       },
       "args"_a,

@@ -399,7 +399,7 @@ mx::array get_item(const mx::array& a, const nb::object& index) {
     // True adds an axis of length 1, False one of length 0.
     mx::array one = mx::expand_dims(a, 0);
     mx::array flag = *parts[0].values;
-    evaluate(flag);
+    flag = evaluated(flag);
     if (flag.item<bool>()) {
       return one;
     }

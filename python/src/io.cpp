@@ -17,6 +17,7 @@
 #include "casters.h"
 #include "convert.h"
 #include "file_objects.h"
+#include "gil.h"
 #include "mlx/transforms.h"
 #include "modules.h"
 #include "types/error.h"
@@ -77,7 +78,7 @@ std::string format_of(
 
 /// Reads now: a file object may be closed or moved once load() has returned.
 void read_now(std::vector<mx::array> arrays) {
-  nb::gil_scoped_release release;
+  WithoutGil release;
   mx::eval(std::move(arrays));
 }
 
@@ -198,7 +199,7 @@ nb::object load(
 template <typename F>
 void save_to(const char* op, nb::object file, F f) {
   if (auto path = as_path(file)) {
-    nb::gil_scoped_release release;
+    WithoutGil release;
     f(*path);
     return;
   }
@@ -206,7 +207,7 @@ void save_to(const char* op, nb::object file, F f) {
     bad_target(op);
   }
   auto writer = make_writer(file);
-  nb::gil_scoped_release release;
+  WithoutGil release;
   f(writer);
 }
 
@@ -289,7 +290,7 @@ void save_gguf(
   if (!path) {
     mx::invalid("save_gguf", "Input must be a string: gguf needs a path.");
   }
-  nb::gil_scoped_release release;
+  WithoutGil release;
   mx::save_gguf(*path, arrays, metadata.value_or(Metadata()));
 }
 

@@ -2,6 +2,9 @@
 // class comes before those whose signatures name it.
 #include <nanobind/nanobind.h>
 
+#include <cstdlib>
+
+#include "gil.h"
 #include "mlx/utils.h"
 #include "mlx/version.h"
 #include "modules.h"
@@ -10,6 +13,10 @@ namespace nb = nanobind;
 
 NB_MODULE(core, m) {
   using namespace mlx::python;
+  // Objects that others keep to the end are no leak of ours: what daemon
+  // threads were busy with, parameters of tests that hypothesis holds. So
+  // nanobind's list is for those who look for one.
+  nb::set_leak_warnings(std::getenv("MLX_LEAK_WARNINGS") != nullptr);
   m.doc() = "Arrays, operations, transforms and devices.";
   m.attr("__version__") = mlx::core::version();
   // Python's spelling: True and False.
@@ -43,4 +50,5 @@ NB_MODULE(core, m) {
   init_transforms(m);
   init_vmap(m);
   init_custom_function(m);
+  finish_work_at_exit();
 }

@@ -156,7 +156,7 @@ Entry at_entry(int64_t at, int axis, int64_t n) {
 // The numbers of a mask's true elements, in row-major order.
 mx::array true_positions(const mx::array& mask) {
   mx::array flat = mx::contiguous(mask);
-  evaluate(flat);
+  flat = evaluated(flat);
   const bool* is_set = flat.data<bool>();
   std::vector<int64_t> positions;
   for (size_t i = 0; i < flat.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "casters.h"
+#include "gil.h"
 #include "modules.h"
 
 namespace mlx::python {
@@ -152,7 +153,7 @@ void bind_functions(nb::module_& m) {
       "synchronize",
       [](mx::StreamOrDevice s) {
         mx::Stream stream = mx::to_stream(s);
-        nb::gil_scoped_release release;
+        WithoutGil release;
         mx::synchronize(stream);
       },
       "stream"_a = nb::none(),

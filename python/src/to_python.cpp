@@ -1,6 +1,7 @@
 // Scalars and nested lists from arrays; waiting without holding the
 // interpreter.
 #include "convert.h"
+#include "gil.h"
 #include "types/error.h"
 
 namespace mlx::python {
@@ -42,29 +43,31 @@ nb::object nested_list(const mx::array& a, const T* data, size_t axis) {
 
 }  // namespace
 
-void evaluate(const mx::array& a) {
-  if (!a.is_available()) {
-    nb::gil_scoped_release release;
-    mx::array(a).eval();
+mx::array evaluated(const mx::array& a) {
+  mx::array held = a;
+  if (held.status() != mx::array::available) {
+    WithoutGil release;
+    held.eval();
   }
+  return held;
 }
 
-nb::object to_scalar(const mx::array& a) {
-  if (a.size() != 1) {
+nb::object to_scalar(const mx::array& x) {
+  if (x.size() != 1) {
     mx::invalid(
         "convert",
         "not a scalar: an array of shape ",
-        a.shape(),
+        x.shape(),
         ". Expected exactly one element.");
   }
-  evaluate(a);
+  mx::array a = evaluated(x);
   return mx::detail::visit_dtype(a.dtype(), [&](auto tag) {
     return nb::object(nb::steal(python_number(*a.data<decltype(tag)>())));
   });
 }
 
-nb::object to_list(const mx::array& a) {
-  evaluate(a);
+nb::object to_list(const mx::array& x) {
+  mx::array a = evaluated(x);
   return mx::detail::visit_dtype(a.dtype(), [&](auto tag) {
     return nested_list(a, a.data<decltype(tag)>(), 0);
   });

@@ -1,9 +1,12 @@
 // Array handles and graph nodes: making them, giving them data, freeing them.
 #include "mlx/array.h"
 
+#include <pthread.h>
+
 #include <limits>
 #include <mutex>
 
+#include "graph/claims.h"
 #include "graph/tracing.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
@@ -67,7 +70,7 @@ array::Desc::Desc(
   inputs = std::move(inputs_);
   for (const array& in : inputs) {
     if (in.is_tracer()) {
-      is_tracer = true;
+      trace = in.desc_->trace;
       break;
     }
   }
@@ -178,31 +181,29 @@ std::vector<array> array::outputs() const {
   return all;
 }
 
-// Other threads may be letting go of handles meanwhile: the siblings of a
-// node without any are left untouched.
+// Other threads may be letting go of handles on the outputs meanwhile; nobody
+// else looks at the rest of a node that is being computed.
 void array::detach() {
-  std::vector<array> others;
-  if (!desc_->siblings.empty()) {
-    others.swap(desc_->siblings);
+  std::vector<std::vector<array>> circle = take_siblings();
+  auto forget = [](Desc& node) {
+    node.position = 0;
+    node.primitive = nullptr;
+    std::vector<array> inputs = std::move(node.inputs);
+    node.inputs.clear();
+  };
+  if (!circle.empty()) {
+    for (array& other : circle.front()) {
+      forget(*other.desc_);
+    }
   }
-  for (array& other : others) {
-    other.desc_->siblings.clear();
-    other.desc_->position = 0;
-    other.desc_->primitive = nullptr;
-    std::vector<array> inputs = std::move(other.desc_->inputs);
-    other.desc_->inputs.clear();
-  }
-  desc_->position = 0;
-  desc_->primitive = nullptr;
-  std::vector<array> inputs = std::move(desc_->inputs);
-  desc_->inputs.clear();
+  forget(*desc_);
 }
 
 void array::eval() {
-  if (status() == unscheduled) {
-    mlx::core::eval({*this});
-  } else {
+  if (status() == evaluated) {
     wait();
+  } else if (status() != available) {
+    mlx::core::eval({*this});
   }
 }
 
@@ -214,6 +215,9 @@ bool array::is_available() const {
 }
 
 void array::wait() {
+  if (status() == running) {
+    detail::wait_until_settled(*this);
+  }
   if (status() == evaluated) {
     if (event().valid()) {
       event().wait();
@@ -222,8 +226,12 @@ void array::wait() {
   }
 }
 
+void array::set_tracer(bool is_tracer) {
+  desc_->trace = is_tracer ? detail::current_trace() : 0;
+}
+
 bool array::is_tracer() const {
-  return desc_->is_tracer && detail::in_tracing();
+  return desc_->trace != 0 && desc_->trace == detail::current_trace();
 }
 
 void array::set_data(allocator::Buffer buffer, Deleter d) {
@@ -276,16 +284,57 @@ void array::copy_shared_buffer(const array& other) {
 }
 
 namespace {
-std::mutex& sibling_mutex() {
+
+// A forked child starts with a new one: the old one may be taken by a thread
+// that is not here.
+std::mutex*& sibling_mutex() {
   static std::mutex* mutex = new std::mutex;
-  return *mutex;
+  return mutex;
 }
+
+[[maybe_unused]] const int registered =
+    pthread_atfork(nullptr, nullptr, [] { sibling_mutex() = new std::mutex; });
+
 }  // namespace
 
+bool array::is_let_go() const {
+#ifdef __SANITIZE_THREAD__  // it knows no fences
+  std::shared_ptr<void> counts[] = {desc_, desc_->data};
+#else
+  std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+  return true;
+}
+
 array::~array() {
-  if (desc_ && !desc_->siblings.empty()) {
+  if (desc_ && desc_->has_siblings.load(std::memory_order_relaxed)) {
     release_siblings();
   }
+}
+
+// Undoes what set_siblings did to all outputs. The first list is this node's;
+// the lists are to be freed without the lock.
+std::vector<std::vector<array>> array::take_siblings() {
+  std::vector<std::vector<array>> circle;
+  if (desc_->has_siblings.load(std::memory_order_relaxed)) {
+    std::lock_guard lock(*sibling_mutex());
+    circle = unlink_siblings();
+  }
+  return circle;
+}
+
+std::vector<std::vector<array>> array::unlink_siblings() {
+  std::vector<std::vector<array>> circle;
+  circle.push_back(std::move(desc_->siblings));
+  desc_->siblings.clear();
+  desc_->has_siblings.store(false, std::memory_order_relaxed);
+  for (size_t i = 0; i < circle[0].size(); ++i) {
+    Desc& other = *circle[0][i].desc_;
+    circle.push_back(std::move(other.siblings));
+    other.siblings.clear();
+    other.has_siblings.store(false, std::memory_order_relaxed);
+  }
+  return circle;
 }
 
 // Siblings hold each other. The last handle from outside breaks the circle:
@@ -294,7 +343,10 @@ array::~array() {
 void array::release_siblings() {
   std::vector<std::vector<array>> circle;
   std::shared_ptr<Desc> last;
-  std::lock_guard lock(sibling_mutex());
+  std::lock_guard lock(*sibling_mutex());
+  if (desc_->siblings.empty()) {
+    return;  // another thread has computed them meanwhile
+  }
   auto group = static_cast<long>(desc_->siblings.size());
   bool garbage = desc_.use_count() <= group + 1;
   for (const array& other : desc_->siblings) {
@@ -304,12 +356,7 @@ void array::release_siblings() {
     desc_.reset();
     return;
   }
-  for (array& other : desc_->siblings) {
-    circle.push_back(std::move(other.desc_->siblings));
-    other.desc_->siblings.clear();
-  }
-  circle.push_back(std::move(desc_->siblings));
-  desc_->siblings.clear();
+  circle = unlink_siblings();
   last = std::move(desc_);
 }
 

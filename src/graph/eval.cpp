@@ -1,8 +1,10 @@
 // eval and async_eval: order the nodes, then run or submit them one by one.
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "backend/backend.h"
+#include "graph/claims.h"
 #include "graph/tracing.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
@@ -31,70 +33,32 @@ void check_can_run(const array& a) {
   }
 }
 
-// Nodes in an order in which inputs come first (depth first, so that a
-// value is used soon after it was made).
-std::vector<array> make_tape(const std::vector<array>& outputs) {
-  std::vector<array> tape;
-  std::unordered_set<std::uintptr_t> seen;
-  struct Frame {
-    array node;
-    size_t next;
-  };
-  std::vector<Frame> stack;
-  auto visit = [&](const array& a) {
-    if (a.status() != array::unscheduled || !seen.insert(a.id()).second) {
-      return;
-    }
-    check_can_run(a);
-    for (const array& sibling : a.siblings()) {
-      seen.insert(sibling.id());
-    }
-    stack.push_back({a, 0});
-  };
-  for (const array& output : outputs) {
-    visit(output);
-    while (!stack.empty()) {
-      Frame& top = stack.back();
-      const std::vector<array>& inputs = top.node.inputs();
-      if (top.next < inputs.size()) {
-        visit(inputs[top.next++]);
-      } else {
-        tape.push_back(std::move(top.node));
-        stack.pop_back();
-      }
-    }
-  }
-  return tape;
-}
-
 bool same_stream(const array& a, Stream s) {
-  return a.has_primitive() && a.primitive().stream() == s;
+  return a.primitive().stream() == s;
 }
 
-// Runs a tape: what may run on this thread runs at once, the rest is
-// submitted with events where one stream needs another's result.
+// One eval: claims its nodes, then runs them in order. What may run on this
+// thread runs at once, the rest is submitted with events where one stream
+// needs another's result.
 class Run {
  public:
   explicit Run(bool async) : async_(async) {}
 
-  void run(std::vector<array> tape) {
-    find_crossings(tape);
-    for (array& slot : tape) {
-      array node = std::move(slot);
-      Stream s = node.primitive().stream();
-      Backend& backend = get_backend(s.device.type);
-      if (!async_ && backend.runs_inline(s)) {
-        wait_for_inputs(node);
-        backend.run_inline(node);
-      } else {
-        submit(backend, s, std::move(node));
+  void run(const std::vector<array>& outputs) {
+    claim_nodes(outputs);
+    try {
+      await_others();
+      if (several_streams_) {
+        find_crossings();
       }
+      for (; next_ < tape_.size(); ++next_) {
+        compute(tape_[next_]);
+      }
+    } catch (...) {
+      finish();
+      throw;
     }
-    for (auto& [s, event] : ends_) {
-      Backend& backend = get_backend(s.device.type);
-      backend.signal(s, event, context_);
-      backend.flush(s);
-    }
+    finish();
   }
 
  private:
@@ -104,22 +68,118 @@ class Run {
     }
   };
 
+  struct Frame {
+    const array* node;
+    size_t next;
+  };
+
+  // Fills the tape with unscheduled nodes, each behind its inputs (depth
+  // first, so that a value is used soon after it was made).
+  void claim_nodes(const std::vector<array>& outputs) {
+    detail::GraphLock lock;
+    std::vector<Frame> stack;
+    try {
+      for (const array& output : outputs) {
+        visit(output, stack);
+        while (!stack.empty()) {
+          Frame& top = stack.back();
+          const std::vector<array>& inputs = top.node->inputs();
+          if (top.next < inputs.size()) {
+            visit(inputs[top.next++], stack);
+          } else {
+            tape_.push_back(*top.node);
+            stack.pop_back();
+          }
+        }
+      }
+    } catch (...) {
+      for (const Frame& frame : stack) {
+        detail::Claimant::give_back(*frame.node);
+      }
+      for (const array& node : tape_) {
+        detail::Claimant::give_back(node);
+      }
+      throw;
+    }
+  }
+
+  void visit(const array& a, std::vector<Frame>& stack) {
+    if (a.status() == array::unscheduled) {
+      check_can_run(a);
+      stack.push_back({&a, 0});
+      claimant_.take(a);
+      Stream s = a.primitive().stream();
+      several_streams_ = several_streams_ || s != stream_.value_or(s);
+      stream_ = s;
+    } else if (!detail::is_settled(a) && !claimant_.owns(a)) {
+      others_.push_back(a);
+    }
+  }
+
+  // Other threads' nodes come first, so that everything below this graph is
+  // done or has an event that will be signaled.
+  void await_others() {
+    for (array& node : others_) {
+      detail::wait_until_settled(node);
+      if (node.status() == array::unscheduled) {
+        mlx::core::eval({node});  // the other eval failed, perhaps elsewhere
+      }
+    }
+    others_.clear();
+  }
+
   // Nodes whose result another stream reads get an event of their own.
-  void find_crossings(const std::vector<array>& tape) {
-    for (const array& node : tape) {
+  void find_crossings() {
+    for (const array& node : tape_) {
       Stream s = node.primitive().stream();
       for (const array& in : node.inputs()) {
-        if (in.status() == array::unscheduled && !same_stream(in, s)) {
+        if (in.status() == array::running && !same_stream(in, s)) {
           crossings_.emplace(in.id(), Event{});
         }
       }
     }
   }
 
+  void compute(array& slot) {
+    Stream s = slot.primitive().stream();
+    Backend& backend = get_backend(s.device.type);
+    if (!async_ && backend.runs_inline(s)) {
+      wait_for_inputs(slot);
+      backend.run_inline(slot);
+      array done = std::move(slot);
+      detail::wake_waiters();
+    } else {
+      submit(backend, s, slot);
+    }
+  }
+
+  // After an error too: what was submitted ends with an event, what was not
+  // even begun is there to be claimed again.
+  void finish() {
+    for (auto& [s, event] : ends_) {
+      Backend& backend = get_backend(s.device.type);
+      backend.signal(s, event, context_);
+      event.set_posted();
+      backend.flush(s);
+    }
+    {
+      detail::GraphLock lock;
+      for (; next_ < tape_.size(); ++next_) {
+        if (tape_[next_].id() != 0) {
+          detail::Claimant::give_back(tape_[next_]);
+        }
+      }
+    }
+    detail::wake_waiters();
+  }
+
   void wait_for_inputs(const array& node) {
     for (const array& in : node.inputs()) {
-      if (auto it = crossings_.find(in.id());
-          it != crossings_.end() && it->second.valid()) {
+      if (in.status() == array::available) {
+        continue;
+      }
+      auto it = crossings_.find(in.id());
+      if (it != crossings_.end() && it->second.valid()) {
         get_backend(it->second.stream().device.type).flush(it->second.stream());
         it->second.wait();
       } else {
@@ -136,30 +196,44 @@ class Run {
     return it->second;
   }
 
-  void submit(Backend& backend, Stream s, array node) {
-    for (const array& in : node.inputs()) {
-      auto it = crossings_.find(in.id());
-      if (it != crossings_.end() && it->second.valid() &&
-          it->second.stream() != s) {
+  void wait_on_stream(Backend& backend, Stream s, const array& in) {
+    auto it = crossings_.find(in.id());
+    if (it != crossings_.end() && it->second.valid()) {
+      if (it->second.stream() != s) {
         backend.wait(s, it->second, context_);
-      } else if (
-          in.status() == array::evaluated && in.event().valid() &&
-          !in.event().is_signaled() && !own_event(in)) {
-        backend.wait(s, in.event(), context_);
       }
+    } else if (
+        in.status() == array::evaluated && in.event().valid() &&
+        !in.event().is_signaled() && !own_event(in)) {
+      backend.wait(s, in.event(), context_);
+    }
+  }
+
+  void submit(Backend& backend, Stream s, array& slot) {
+    if (!context_) {
+      context_ = std::make_shared<EvalContext>();
+    }
+    for (const array& in : slot.inputs()) {
+      wait_on_stream(backend, s, in);
     }
     Event end = end_event(s);
-    std::vector<array> outputs = node.outputs();
+    std::vector<array> outputs = slot.outputs();
     for (const array& out : outputs) {
       out.attach_event(end);
       out.set_status(array::evaluated);
     }
-    backend.submit(std::move(node), context_);
+    try {
+      backend.submit(std::move(slot), context_);
+    } catch (const std::exception& e) {
+      context_->error.set_message(std::make_shared<std::string>(e.what()));
+      throw;
+    }
     for (const array& out : outputs) {
       auto it = crossings_.find(out.id());
       if (it != crossings_.end()) {
         it->second = Event(s);
         backend.signal(s, it->second, context_);
+        it->second.set_posted();
       }
     }
   }
@@ -173,24 +247,35 @@ class Run {
   }
 
   bool async_;
-  std::shared_ptr<EvalContext> context_ = std::make_shared<EvalContext>();
+  detail::Claimant claimant_;
+  std::vector<array> tape_;
+  size_t next_ = 0;  // what comes before it in the tape is done or submitted
+  std::optional<Stream> stream_;
+  bool several_streams_ = false;
+  std::vector<array> others_;
+  std::shared_ptr<EvalContext> context_;  // once something is submitted
   std::unordered_map<std::uintptr_t, Event> crossings_;
   std::unordered_map<Stream, Event, StreamHash> ends_;
 };
 
+bool any_unscheduled(const std::vector<array>& arrays) {
+  return std::any_of(arrays.begin(), arrays.end(), [](const array& a) {
+    return a.status() == array::unscheduled;
+  });
+}
+
 }  // namespace
 
+// More than once only when another thread had claimed an output, and failed.
 void eval(std::vector<array> outputs) {
-  bool pending = false;
-  for (const array& a : outputs) {
-    pending = pending || a.status() == array::unscheduled;
-  }
-  if (pending) {
-    Run(false).run(make_tape(outputs));
-  }
-  for (array& a : outputs) {
-    a.wait();
-  }
+  do {
+    if (any_unscheduled(outputs)) {
+      Run(false).run(outputs);
+    }
+    for (array& a : outputs) {
+      a.wait();
+    }
+  } while (any_unscheduled(outputs));
 }
 
 void async_eval(std::vector<array> outputs) {
@@ -200,9 +285,8 @@ void async_eval(std::vector<array> outputs) {
         "called while a function is transformed. Call it "
         "outside of compile, grad or vmap.");
   }
-  std::vector<array> tape = make_tape(outputs);
-  if (!tape.empty()) {
-    Run(true).run(std::move(tape));
+  if (any_unscheduled(outputs)) {
+    Run(true).run(outputs);
   }
 }
 

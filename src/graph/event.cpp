@@ -2,8 +2,17 @@
 #include "mlx/event.h"
 
 #include "backend/backend.h"
+#include "graph/fork.h"
 
 namespace mlx::core {
+
+detail::EventState::EventState() : forks_(fork_generation()) {}
+
+void detail::EventState::check_not_lost() const {
+  if (forks_ != fork_generation() && !is_signaled()) {
+    lost_in_fork();
+  }
+}
 
 Event::Event(Stream stream)
     : stream_(stream),
@@ -19,6 +28,7 @@ void Event::wait(Stream stream) {
 }
 void Event::signal(Stream stream) {
   state_->signal(stream);
+  set_posted();
 }
 bool Event::is_signaled() const {
   return state_->is_signaled();

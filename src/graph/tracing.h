@@ -2,6 +2,8 @@
 // tracers keep their graph.
 #pragma once
 
+#include <cstdint>
+
 #include "mlx/api.h"
 
 namespace mlx::core::detail {
@@ -18,13 +20,18 @@ enum class Tracing {
 /// Marks the calling thread as tracing for its lifetime.
 class MLX_API InTracing {
  public:
-  explicit InTracing(Tracing kind);
+  /// `resumed` is the number of a trace whose nodes are to count as tracers
+  /// again, unless the thread is tracing already.
+  explicit InTracing(Tracing kind, uint32_t resumed = 0);
   ~InTracing();
   InTracing(const InTracing&) = delete;
   InTracing& operator=(const InTracing&) = delete;
 };
 
 MLX_API bool in_tracing();
+/// The number of the thread's outermost transform, another one each time and
+/// in each thread; 0 outside.
+MLX_API uint32_t current_trace();
 MLX_API bool in_grad_tracing();
 MLX_API bool in_shapeless_tracing();
 

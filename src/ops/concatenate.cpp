@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/claims.h"
 #include "mlx/ops.h"
 #include "ops/join.h"
 #include "ops/views.h"
@@ -322,8 +323,7 @@ std::vector<array> depends(
   }
   std::vector<array> all = inputs;
   all.insert(all.end(), dependencies.begin(), dependencies.end());
-  Stream s = inputs[0].has_primitive() ? inputs[0].primitive().stream()
-                                       : to_stream({});
+  Stream s = detail::stream_of(inputs[0], to_stream({}));
   auto op = std::make_shared<Depends>(
       s, DependsParams{static_cast<int>(inputs.size())});
   std::vector<Dtype> dtypes;

@@ -1,13 +1,14 @@
 // Ordering of traced nodes.
 #include "transforms/trace.h"
 
+#include "graph/claims.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
 
 namespace mlx::core::detail {
 
 bool is_stopped(const array& a) {
-  return a.has_primitive() && typeid(a.primitive()) == typeid(StopGradient);
+  return has_primitive_of(a, typeid(StopGradient));
 }
 
 std::vector<array> as_tracers(const std::vector<array>& inputs) {
@@ -36,7 +37,8 @@ Trace make_trace(
   };
   std::vector<Frame> stack;
   auto visit = [&](const array& a) {
-    bool ends = !a.has_primitive() || !a.is_tracer() ||
+    // Only tracers are this thread's own: others may be computed meanwhile.
+    bool ends = !a.is_tracer() || !a.has_primitive() ||
                 (!through_stops && is_stopped(a));
     if (ends || !seen.insert(a.id()).second) {
       return;

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "graph/claims.h"
 #include "graph/tracing.h"
 #include "mlx/ops.h"
 #include "mlx/primitives.h"
@@ -42,8 +43,7 @@ class Cotangents {
 };
 
 Stream stream_of(const array& a) {
-  return a.has_primitive() ? a.primitive().stream()
-                           : default_stream(default_device());
+  return detail::stream_of(a, default_stream(default_device()));
 }
 
 void seed(

@@ -157,8 +157,8 @@ std::vector<array> vmap_replace(
   }
   ShapeElem batch = batch_size(inputs, in_axes);
   Trace trace;
-  {
-    InTracing scope(Tracing::placeholders);
+  if (!placeholders.empty()) {
+    InTracing scope(Tracing::placeholders, placeholders[0].trace());
     trace = make_trace(placeholders, outputs, true);
   }
   BatchedMap known;

@@ -1,12 +1,12 @@
 // Running nodes on the CPU; workers of streams; events.
 #include "backend/cpu/backend.h"
 
-#include <condition_variable>
+#include <climits>
 #include <fstream>
 #include <mutex>
-#include <thread>
 
 #include "backend/cpu/stream_worker.h"
+#include "backend/cpu/thread_tools.h"
 #include "types/error.h"
 
 namespace mlx::core::cpu {
@@ -15,40 +15,51 @@ namespace {
 
 thread_local int executing_stream = -1;
 
-class CpuEvent final : public detail::EventState {
+// One word, and no lock that a fork could find taken.
+class CpuEvent final : public detail::EventState,
+                       public std::enable_shared_from_this<CpuEvent> {
  public:
   void wait() override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return signaled_; });
+    auto done = [this] { return is_signaled(); };
+    check_not_lost();
+    if (spin(done)) {
+      return;
+    }
+    uint32_t pending = kPending;
+    state_.compare_exchange_strong(pending, kAwaited);
+    while (!done()) {
+      futex_wait(state_, kAwaited);
+    }
   }
   void wait(Stream s) override {
     if (is_executing(s)) {
       wait();
     } else {
-      enqueue(s, [this] { wait(); });
+      enqueue(s, [self = shared_from_this()] { self->wait(); });
     }
   }
   void signal(Stream s) override {
     if (is_executing(s)) {
       set();
     } else {
-      enqueue(s, [this] { set(); });
+      enqueue(s, [self = shared_from_this()] { self->set(); });
     }
   }
   bool is_signaled() const override {
-    std::lock_guard lock(mutex_);
-    return signaled_;
+    return state_.load(std::memory_order_acquire) == kSignaled;
   }
   void set() {
-    std::lock_guard lock(mutex_);
-    signaled_ = true;
-    changed_.notify_all();
+    if (state_.exchange(kSignaled) == kAwaited) {
+      futex_wake(state_, INT_MAX);
+    }
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool signaled_ = false;
+  static constexpr uint32_t kPending = 0;
+  static constexpr uint32_t kAwaited = 1;
+  static constexpr uint32_t kSignaled = 2;
+
+  std::atomic<uint32_t> state_{kPending};
 };
 
 StreamWorker& worker(Stream s) {
@@ -63,12 +74,11 @@ StreamWorker& worker(Stream s) {
   return *slot;
 }
 
-void run_node(array& node) {
+// Derivatives will read the inputs again when the graph is kept: they are held,
+// so that no kernel takes their memory over.
+void run_node(array& node, bool keep_graph) {
   Primitive& op = node.primitive();
   std::vector<array> outputs = node.outputs();
-  // Derivatives will read the inputs again: hold them, so that no kernel takes
-  // their memory over.
-  bool keep_graph = node.is_tracer();
   std::vector<array> held;
   if (keep_graph) {
     held = node.inputs();
@@ -113,7 +123,7 @@ class CpuBackend final : public Backend {
 
   void run_inline(array& node) override {
     Executing scope(node.primitive().stream());
-    run_node(node);
+    run_node(node, node.is_tracer());
   }
 
   void submit(array node, std::shared_ptr<EvalContext> context) override {
@@ -123,13 +133,14 @@ class CpuBackend final : public Backend {
       submit_foreign(std::move(node), *context);
       return;
     }
-    enqueue(s, [s, node = std::move(node), context]() mutable {
+    bool keep = node.is_tracer();  // a matter of this thread
+    enqueue(s, [s, node = std::move(node), keep, context]() mutable {
       if (context->error.valid()) {
         return;
       }
       try {
         Executing scope(s);
-        run_node(node);
+        run_node(node, keep);
       } catch (const std::exception& e) {
         fail(*context, e.what());
       }
@@ -155,7 +166,11 @@ class CpuBackend final : public Backend {
   void wait(
       Stream s, Event event, std::shared_ptr<EvalContext> context) override {
     enqueue(s, [event, context]() mutable {
-      event.cast<detail::EventState>().wait();
+      try {
+        event.cast<detail::EventState>().wait();
+      } catch (const std::exception& e) {
+        fail(*context, e.what());  // lost in a fork
+      }
       context->error.store_if_valid(event.load_error());
     });
   }
@@ -169,24 +184,25 @@ class CpuBackend final : public Backend {
   // dispatches runs on the worker. Its inputs must be there by then.
   void submit_foreign(array node, EvalContext& context) {
     Stream s = node.primitive().stream();
-    worker(s).synchronize();
-    if (context.error.valid()) {
-      return;
-    }
-    for (array& in : node.inputs()) {
-      if (in.event().valid() && !in.is_available()) {
-        in.event().wait();
-      }
-    }
     try {
+      worker(s).synchronize();
+      if (context.error.valid()) {
+        return;
+      }
+      for (array& in : node.inputs()) {
+        in.wait();
+      }
       std::vector<array> outputs = node.outputs();
       node.primitive().eval_cpu(node.inputs(), outputs);
     } catch (const std::exception& e) {
       fail(context, e.what());
       return;
     }
-    enqueue(s, [node]() mutable {
-      if (!node.is_tracer()) {
+    enqueue(s, [node, keep = node.is_tracer()]() mutable {
+      for (array& out : node.outputs()) {
+        out.set_status(array::available);
+      }
+      if (!keep) {
         node.detach();
       }
     });

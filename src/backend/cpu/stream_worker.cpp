@@ -60,8 +60,6 @@ struct Workers {
 
 namespace {
 
-std::atomic<int> generation{0};
-
 // Never destroyed; `at_exit` ends the threads.
 Workers& workers() {
   static Workers* const the_workers = new Workers;
@@ -73,7 +71,6 @@ struct AtExit {
 };
 
 void in_forked_child() {
-  generation.fetch_add(1, std::memory_order_relaxed);
   workers().forget_threads();
   workers().mutex.unlock();
 }
@@ -319,10 +316,6 @@ void StreamWorker::synchronize() {
 
 void StreamWorker::drain_all() {
   workers().drain();
-}
-
-int fork_generation() {
-  return generation.load(std::memory_order_relaxed);
 }
 
 }  // namespace mlx::core::cpu

@@ -47,8 +47,4 @@ class StreamWorker {
   StreamWorker* next_ = nullptr;  // in the list of all workers
 };
 
-// 0, and one more in a forked child than in its parent. Whatever waits for a
-// signal of an earlier generation waits for a thread that is not here.
-int fork_generation();
-
 }  // namespace mlx::core::cpu

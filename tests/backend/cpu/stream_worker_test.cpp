@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/cpu/threads.h"
+#include "graph/fork.h"
 
 namespace mlx::core::cpu {
 namespace {
@@ -240,7 +241,7 @@ TEST(StreamWorkerTest, ATaskMayEndTheProcess) {
 // threads that a forked child starts, so there it starts none.
 int use_in_child(StreamWorker& worker, int generation) {
   alarm(60);  // a child that hangs is ended
-  if (fork_generation() != generation + 1) {
+  if (core::detail::fork_generation() != generation + 1) {
     return 1;
   }
 #ifndef __SANITIZE_THREAD__
@@ -260,7 +261,7 @@ TEST(StreamWorkerTest, ForkedChildStartsAnew) {
   StreamWorker worker;
   worker.enqueue([] {});
   worker.synchronize();
-  int generation = fork_generation();
+  int generation = core::detail::fork_generation();
   pid_t child = fork();
   if (child == 0) {
     std::_Exit(use_in_child(worker, generation));
@@ -268,7 +269,7 @@ TEST(StreamWorkerTest, ForkedChildStartsAnew) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(fork_generation(), generation);
+  EXPECT_EQ(core::detail::fork_generation(), generation);
 }
 
 TEST(StreamWorkerTest, PendingWorkStaysWithTheParent) {
@@ -282,7 +283,7 @@ TEST(StreamWorkerTest, PendingWorkStaysWithTheParent) {
     ++ran;
   });
   worker.enqueue([&] { ++ran; });
-  int generation = fork_generation();
+  int generation = core::detail::fork_generation();
   pid_t child = fork();
   if (child == 0) {
     alarm(60);
