@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/claims.h"
 #include "mlx/primitives.h"
 #include "mlx/utils.h"
 
@@ -19,6 +20,12 @@ struct Graph {
   /// One output of each operation, inputs first.
   std::vector<array> nodes;
 };
+
+// Under the lock, which makes sure that it stays so while the graph is read.
+bool has_operation(const array& a) {
+  return (a.status() == array::unscheduled || a.is_tracer()) &&
+         a.has_primitive();
+}
 
 // With a stack of its own, since graphs may be deep.
 Graph walk(const std::vector<array>& outputs) {
@@ -35,11 +42,11 @@ Graph walk(const std::vector<array>& outputs) {
       graph.nodes.push_back(a);
       continue;
     }
-    auto id = a.has_primitive() ? a.primitive_id() : a.id();
+    auto id = has_operation(a) ? a.primitive_id() : a.id();
     if (!seen.insert(id).second) {
       continue;
     }
-    if (!a.has_primitive()) {
+    if (!has_operation(a)) {
       graph.sources.push_back(a);
       continue;
     }
@@ -95,7 +102,9 @@ void NodeNamer::set_name(const array& x, std::string n) {
 
 void print_graph(
     std::ostream& os, NodeNamer namer, const std::vector<array>& outputs) {
-  Graph graph = walk(outputs);
+  Graph graph;
+  detail::GraphLock lock;  // other threads may evaluate meanwhile
+  graph = walk(outputs);
   auto name = [&](const array& a) { os << namer.get_name(a); };
   auto full = [&](const array& a) {
     os << namer.get_name(a) << " " << a.shape() << " " << a.dtype();
@@ -116,7 +125,9 @@ void print_graph(
 
 void export_to_dot(
     std::ostream& os, NodeNamer namer, const std::vector<array>& outputs) {
-  Graph graph = walk(outputs);
+  Graph graph;
+  detail::GraphLock lock;  // other threads may evaluate meanwhile
+  graph = walk(outputs);
   std::unordered_set<std::uintptr_t> last;
   for (const array& out : outputs) {
     last.insert(out.id());
