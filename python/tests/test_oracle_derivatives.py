@@ -199,6 +199,34 @@ def test_second(row):
         close(got, want, 10 * p.limit, f"{text} reverse over reverse")
 
 
+HALVES = [
+    pytest.param(r, dtype, id=f"{r.name} {dtype}")
+    for r in SMOOTH
+    for dtype in ("float16", "bfloat16")
+    if dtype in r.types() and takes_float64(r)
+]
+
+
+@pytest.mark.parametrize(("row", "dtype"), HALVES)
+def test_halves(row, dtype):
+    """Types of derivatives, and values next to those of float64 at the same points:
+    a few roundings of formulas in the type itself."""
+    limit = 2.0**-8 if dtype == "float16" else 2.0**-5
+    for p in problems(row, dtype)[:2]:
+        wide = Problem(row, p.case)
+        wide.arrays = [
+            a.astype(mx.float64) if o.kind == "data" else a
+            for a, o in zip(p.arrays, row.operands)
+        ]
+        results = p.smooth(*p.primals())
+        cotangents = p.to_mlx(p.directions([to_numpy(y) for y in results]))
+        _, got = mx.vjp(p.smooth, p.primals(), cotangents)
+        exact = [c.astype(mx.float64) for c in cotangents]
+        _, want = mx.vjp(wide.smooth, wide.primals(), exact)
+        assert all(g.dtype == a.dtype for g, a in zip(got, p.primals()))
+        close(got, [to_numpy(w) for w in want], limit, f"{row.name} {p.case}")
+
+
 COMPLEX = [r for r in SMOOTH if "complex64" in r.types() and r.complex_rule is True]
 
 
