@@ -6,10 +6,34 @@ and batched. python/tests/test_oracle*.py drive it.
 A new operation gets a row in the file of its family. `row.py` explains the form.
 """
 
-from . import draws, elementwise, fast, indexing, products, reduce, shape
+from . import (
+    binary,
+    creation,
+    draws,
+    elementwise,
+    fast,
+    indexing,
+    products,
+    reduce,
+    scan,
+    shape,
+    sort,
+)
 from .row import Case, Operand, Row, Ulp, case
 
-FAMILIES = (elementwise, shape, reduce, products, indexing, fast, draws)
+FAMILIES = (
+    elementwise,
+    binary,
+    creation,
+    shape,
+    indexing,
+    reduce,
+    scan,
+    sort,
+    products,
+    fast,
+    draws,
+)
 TABLE: dict[str, Row] = {row.name: row for f in FAMILIES for row in f.ROWS}
 if len(TABLE) != sum(len(f.ROWS) for f in FAMILIES):
     raise ValueError("an operation has two rows")

@@ -10,7 +10,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from .elementwise import erfinv
+from .functions import erfinv
 from .row import SETS, Case, Operand, Row, Ulp, case
 
 KEY = Operand(0, 2**32 - 1, kind="uint32")

@@ -1,18 +1,20 @@
-"""Rows of reductions, softmax, running reductions and sorting."""
+"""Rows of reductions and softmax."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import mlx.core as mx
 import numpy as np
 
 from .row import Case, Operand, Row, Ulp, case
 
 ZERO = "its derivative is zero almost everywhere"
+
+
 THREE = (3, 4, 5)
-PLAIN = Operand()
+
+
 AXES: tuple[Any, ...] = (None, 0, 1, -1, (0, 2), (-2, -1), (0, 1, 2))
 
 
@@ -105,6 +107,7 @@ def number_of(x: Any, axis: Any, keepdims: bool) -> Any:
 
 # Sums are kept in several float32 (or float64) parts, hence terms of a few.
 PARTS = Ulp(1, 4, 4, terms=4, why="summed in parts, of which each rounds")
+
 
 REDUCTIONS = [
     reduction("sum", wrapped(np.sum), result="sum", ulp=PARTS, magnitude=absolute_sum),
@@ -220,214 +223,4 @@ REDUCTIONS = [
     ),
 ]
 
-# ---- running reductions ---------------------------------------------------------
-
-
-def running(f: Callable[..., Any], start: Any = None) -> Callable[..., Any]:
-    def reference(
-        x: Any, axis: Any, reverse: bool = False, inclusive: bool = True
-    ) -> Any:
-        if axis is None:
-            x, axis = x.ravel(), 0
-        x = np.moveaxis(x, axis, 0)
-        x = x[::-1] if reverse else x
-        y = f(x, axis=0).astype(x.dtype)
-        if not inclusive:
-            first = np.full_like(y[:1], start)
-            y = np.concatenate([first, y])[:-1]
-        y = y[::-1] if reverse else y
-        return np.moveaxis(y, 0, axis)
-
-    return reference
-
-
-def log_add(x: Any, axis: int) -> Any:
-    return (
-        np.log(np.cumsum(np.exp(x), axis))
-        if np.iscomplexobj(x)
-        else np.logaddexp.accumulate(x, axis=axis)
-    )
-
-
-SCAN_CASES = (
-    case(THREE, axis=0),
-    case(THREE, axis=-1),
-    case((3, 7), axis=None),
-    case(THREE, axis=1, reverse=True),
-    case((0, 3), axis=0),
-)
-EXCLUSIVE = (
-    case(THREE, axis=1, inclusive=False),
-    case(THREE, axis=-1, inclusive=False, reverse=True),
-)
-
-
-def scan(
-    name: str,
-    f: Any,
-    start: Any = None,
-    operand: Operand = PLAIN,
-    longest: int = 1 << 20,
-    **more: Any,
-) -> Row:
-    reference = running(f, start)
-    more.setdefault("result", "keep")
-    return Row(
-        name,
-        name,
-        reference,
-        SCAN_CASES + (EXCLUSIVE if start is not None else ()),
-        (operand,),
-        sized=lambda n: (
-            case((min(n, longest),), axis=0),
-            case((3, min(n, longest)), axis=1),
-            case((min(n, longest), 3), axis=0),
-        ),
-        nans=True,
-        nodes=("Scan",),
-        **more,
-    )
-
-
-def running_magnitude(f: Any) -> Any:
-    inner = running(f, 0)
-    return lambda x, **static: inner(np.abs(x), **static)
-
-
-SCANS = [
-    scan(
-        "cumsum",
-        np.cumsum,
-        0,
-        result="scan",
-        ulp=Ulp(1, 4, 4, half=1, terms=40, why="terms are added one by one"),
-        magnitude=running_magnitude(np.cumsum),
-    ),
-    scan(
-        "cumprod",
-        np.cumprod,
-        1,
-        # Products that neither vanish nor overflow.
-        Operand(0.8, 1.2, (-1, 3)),
-        longest=2000,
-        ulp=Ulp(1, 4, 4, terms=400, why="as many roundings as factors"),
-        magnitude=running_magnitude(np.cumprod),
-    ),
-    scan("cummax", np.maximum.accumulate),
-    scan("cummin", np.minimum.accumulate),
-    scan(
-        "logcumsumexp",
-        log_add,
-        result="to_float",
-        ulp=Ulp(4, 8, 16, half=2, terms=400, why="as many roundings as terms"),
-        magnitude=lambda x, **_: 1 + np.max(np.abs(x[np.isfinite(x)]), initial=0),
-    ),
-]
-
-# ---- sorting ------------------------------------------------------------------
-
-
-def in_order(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Sorted along an axis, None for all; complex numbers as NumPy sorts them."""
-
-    def reference(x: Any, axis: Any, **static: Any) -> Any:
-        if axis is None:
-            x, axis = x.ravel(), 0
-        return f(x, axis, **static)
-
-    return reference
-
-
-def largest(x: Any, axis: int, k: int) -> Any:
-    n = x.shape[axis]
-    return np.take(np.sort(x, axis), np.arange(n - k, n), axis)
-
-
-def taken(x: Any, order: Any, axis: int) -> Any:
-    return mx.take_along_axis(x, mx.stop_gradient(order), axis)
-
-
-SORT_CASES = tuple(case((3, 5, 4), axis=a) for a in (0, 1, -1, None)) + (
-    case((0, 3), axis=0),
-)
-
-
-def sorting(name: str, call: Any, reference: Any, cases: Any, **more: Any) -> Row:
-    return Row(name, call, in_order(reference), cases, nans=True, **more)
-
-
-def long_sorts(**static: Any) -> Callable[[int], tuple[Case, ...]]:
-    return lambda n: (
-        case((n,), axis=0, **static),
-        case((3, n), axis=1, **static),
-        case((n, 2), axis=0, **static),
-    )
-
-
-SORTS = [
-    sorting("sort", "sort", np.sort, SORT_CASES, sized=long_sorts(), nodes=("Sort",)),
-    sorting(
-        "argsort",
-        "argsort",
-        lambda x, axis: np.argsort(x, axis, kind="stable"),
-        SORT_CASES,
-        result="uint32",
-        compute="operand",
-        derivative=ZERO,
-        sized=long_sorts(),
-        nodes=("ArgSort",),
-    ),
-    sorting(
-        "topk",
-        lambda x, axis, k: mx.sort(mx.topk(x, k, axis), -1 if axis is None else axis),
-        largest,
-        tuple(case((3, 5, 4), axis=a, k=2) for a in (0, 1, -1, None)),
-        sized=long_sorts(k=1),
-    ),
-    sorting(
-        "partition",
-        # What is fixed is the element at kth: the parts have any order.
-        lambda x, axis, kth: mx.take(mx.partition(x, kth, axis), kth, axis),
-        lambda x, axis, kth: np.take(np.sort(x, axis), kth, axis),
-        tuple(case((3, 5, 4), axis=a, kth=2) for a in (0, 1, -1)),
-        sized=long_sorts(kth=0),
-    ),
-    sorting(
-        "argpartition",
-        lambda x, axis, kth: mx.take(
-            taken(x, mx.argpartition(x, kth, axis), axis), kth, axis
-        ),
-        lambda x, axis, kth: np.take(np.sort(x, axis), kth, axis),
-        tuple(case((3, 5, 4), axis=a, kth=2) for a in (0, 1, -1)),
-        sized=long_sorts(kth=0),
-    ),
-    Row(
-        "searchsorted",
-        lambda s, v, side: mx.searchsorted(mx.sort(s), v, side),
-        lambda s, v, side: np.searchsorted(np.sort(s), v, side),
-        (case((6,), (3, 4), side="left"), case((7,), (), side="right")),
-        (Operand(), Operand()),
-        dtypes="real",
-        also_takes=("complex64",),
-        result="uint32",
-        compute="operand",
-        derivative=ZERO,
-        sized=lambda n: (case((n,), (3,), side="left"), case((9,), (n,), side="right")),
-        batch="the sorted sequence has no batches",
-        nans=True,
-        nodes=("SearchSorted",),
-    ),
-    Row(
-        "searchsorted.values",
-        lambda v, side: mx.searchsorted(mx.arange(-2, 3), v, side),
-        lambda v, side: np.searchsorted(np.arange(-2, 3), v, side),
-        (case((3, 4), side="left"), case((), side="right")),
-        dtypes="real",
-        also_takes=("complex64",),
-        result="uint32",
-        compute="operand",
-        derivative=ZERO,
-    ),
-]
-
-ROWS = [*REDUCTIONS, *SCANS, *SORTS]
+ROWS = REDUCTIONS
