@@ -121,6 +121,23 @@ def test_special_values_among_others(row):
         check(row, case, arrays, values, dtype, poked)
 
 
+EXTREMES = [r for r in ROWS if r.nans and "int32" in r.types()]
+
+
+@pytest.mark.parametrize("row", EXTREMES, ids=str)
+def test_integer_extremes_among_others(row):
+    """Sums wrap; order knows all bits of 64."""
+    rng = np.random.default_rng(16)
+    for dtype, case in itertools.product(INTEGERS, row.cases):
+        count = 1 if isinstance(row.result, str) else len(row.result)
+        if row.result_types(dtype, count)[0] in FLOATS:
+            continue
+        shapes = case.shapes
+        values = [rng.choice(special(dtype), shape) for shape in shapes]
+        arrays = arrays_of(row, values, dtype)
+        check(row, case, arrays, values, dtype, "extremes")
+
+
 def test_halves_round_to_even():
     """What the drivers expect of float16 and bfloat16, on known numbers."""
     for dtype in HALVES:

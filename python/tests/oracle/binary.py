@@ -139,7 +139,6 @@ COMPARISONS = [
     *(compare(name) for name in ("logical_and", "logical_or", "logical_xor")),
 ]
 
-
 BITS = [
     *(
         binary(name, getattr(np, name), Operand(-99, 99), dtypes="integral")
@@ -158,9 +157,7 @@ BITS = [
     ),
 ]
 
-
 BITS = [Row(**{**vars(row), "derivative": DISCRETE}) for row in BITS]
-
 
 CHOICES = [
     Row(

@@ -47,7 +47,6 @@ CASTS = [
     for to in SETS["all"]
 ]
 
-
 VIEWED = [
     Row(
         f"view.{to}",

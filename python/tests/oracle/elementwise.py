@@ -14,9 +14,7 @@ from .row import Case, Operand, Row, Ulp, case
 
 ZERO = "its derivative is zero almost everywhere"
 
-
 DISCRETE = "its values are integers"
-
 
 # float64 functions are libm's, and NumPy's own vectors of them may be 4 ulp off.
 # Complex ones are composed of real ones, each part of some roundings.
@@ -24,7 +22,6 @@ THROUGH_DOUBLE = Ulp(0.52, 4, 4, why="float32 is computed in double")
 
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-
 
 BY_CONSTANT = Ulp(2, 2, 2, 2, why="a product with a constant of the same type")
 
@@ -89,13 +86,11 @@ SIGNS = [
     unary("round", whole(np.round), -9.0, 9.0),
 ]
 
-
 PARTS = [
     unary("conjugate", np.conjugate),
     unary("real", np.real, result="real_part"),
     unary("imag", np.imag, result="real_part"),
 ]
-
 
 POWERS = [
     unary("square", either(np.square, np.array), ulp=Ulp(0.5, 0.5, 2)),
@@ -152,7 +147,6 @@ FUNCTIONS = [
     transcendental("degrees", -7, 7, BY_CONSTANT, lambda x: x * (180 / math.pi)),
     transcendental("radians", -400, 400, BY_CONSTANT, lambda x: x * (math.pi / 180)),
 ]
-
 
 TRUTHS = [
     unary("logical_not", np.logical_not, -1, 1, result="bool_", derivative=ZERO),

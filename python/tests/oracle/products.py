@@ -14,7 +14,6 @@ SUMMED = Ulp(1, 1, 2, half=1, terms=16, why="a sum of products in blocks")
 TWO = (Operand(), Operand())
 THREE = (Operand(), Operand(), Operand())
 
-
 MATRICES = (
     case((3, 4), (4, 5)),
     case((4,), (4,)),

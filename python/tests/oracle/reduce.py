@@ -11,9 +11,7 @@ from .row import Case, Operand, Row, Ulp, case
 
 ZERO = "its derivative is zero almost everywhere"
 
-
 THREE = (3, 4, 5)
-
 
 AXES: tuple[Any, ...] = (None, 0, 1, -1, (0, 2), (-2, -1), (0, 1, 2))
 
@@ -107,7 +105,6 @@ def number_of(x: Any, axis: Any, keepdims: bool) -> Any:
 
 # Sums are kept in several float32 (or float64) parts, hence terms of a few.
 PARTS = Ulp(1, 4, 4, terms=4, why="summed in parts, of which each rounds")
-
 
 REDUCTIONS = [
     reduction("sum", wrapped(np.sum), result="sum", ulp=PARTS, magnitude=absolute_sum),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .reduce import THREE
-from .row import Operand, Row, Ulp, case
+from .row import EXACT, SETS, Operand, Row, Ulp, case
 
 PLAIN = Operand()
 
@@ -46,7 +46,6 @@ SCAN_CASES = (
     case(THREE, axis=1, reverse=True),
     case((0, 3), axis=0),
 )
-
 
 EXCLUSIVE = (
     case(THREE, axis=1, inclusive=False),
@@ -107,6 +106,32 @@ SCANS = [
     ),
     scan("cummax", np.maximum.accumulate),
     scan("cummin", np.minimum.accumulate),
+    *(
+        Row(
+            f"{name}.exclusive",
+            name,
+            running(f, -np.inf),
+            EXCLUSIVE,
+            dtypes="floats",
+            also_takes=SETS["all"],
+            ulp=ulp,
+            magnitude=lambda x, **_: 1 + np.max(np.abs(x[np.isfinite(x)]), initial=0),
+            nans=True,
+        )
+        for name, f, ulp in (
+            ("cummax", np.maximum.accumulate, EXACT),
+            ("logcumsumexp", log_add, Ulp(4, 8, half=2, terms=40, why="few terms")),
+        )
+    ),
+    Row(
+        "cummin.exclusive",
+        "cummin",
+        running(np.minimum.accumulate, np.inf),
+        EXCLUSIVE,
+        dtypes="floats",
+        also_takes=SETS["all"],
+        nans=True,
+    ),
     scan(
         "logcumsumexp",
         log_add,

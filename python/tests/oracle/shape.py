@@ -149,7 +149,6 @@ VIEWS = [
     ),
 ]
 
-
 TWO = (Operand(), Operand())
 
 
