@@ -34,6 +34,7 @@ from cases import CASES, Case
 HERE = Path(__file__).resolve().parent
 OURS = "lynx"
 BUDGET = 8.0  # seconds of a case after which a slow one is not asked again
+REST = 0.3  # seconds before a turn: threads of the one before may spin 0.2 s
 IMPORTED = (OURS, "mlx")  # whose import is timed
 
 
@@ -58,10 +59,8 @@ class Process:
 
     def __init__(self, name: str, python: str, threads: int, patience: float) -> None:
         self.name, self.python, self.patience = name, python, patience
-        counts = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
-        self._environment = os.environ | {
-            f"{c}_NUM_THREADS": str(threads) for c in counts
-        }
+        counts = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMEXPR_NUM", "MLX_CPU")
+        self._environment = os.environ | {f"{c}_THREADS": str(threads) for c in counts}
         self._process = self._start()
         self.version: str = self.ask(60, do="version").get("version", "")
 
@@ -198,6 +197,7 @@ def run_case(
         for name in list(samples):
             if len(samples[name]) > 1 and spent(case, samples[name]) > BUDGET:
                 continue
+            time.sleep(REST)
             try:
                 samples[name].append(participants[name].sample(case, seconds))
             except RuntimeError as problem:  # SlowError is one

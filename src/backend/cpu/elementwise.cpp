@@ -19,8 +19,6 @@ namespace mlx::core::cpu {
 namespace {
 
 constexpr size_t kMaxOperands = 3;
-// Results from here on do not fit the caches that are left to them.
-constexpr size_t kStreamingBytes = 16 << 20;
 constexpr size_t kGrainBlocks = 8;
 
 bool is_half(Dtype t) {
@@ -117,6 +115,10 @@ class Chunk {
     const void* in[kMaxOperands];
     for (size_t k = 0; k < count_; ++k) {
       in[k] = sources_[k]->block(at, n);
+      if (streaming_) {
+        // So that memory is read while this block is worked on.
+        sources_[k]->prefetch(at + n, n);
+      }
     }
     char* target = to_ + at * out_size_;
     // A result of another width, or one stored past the caches, is made in a

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/copy.h"
 #include "backend/cpu/kernels/norms.h"
+#include "backend/cpu/streaming.h"
 #include "backend/cpu/threads.h"
 #include "mlx/backend/common/utils.h"
 
@@ -43,19 +44,23 @@ void norm(
   size_t row_bytes = n * x.itemsize();
   const char* from = in.data<char>();
   char* to = out.data<char>();
+  bool streaming = !in_place && should_stream_rows(out.nbytes(), row_bytes);
+  auto run = [&](const char* x_rows, char* y_rows, size_t rows) {
+    kernel(
+        NormRows{x_rows, weight, bias, y_rows, rows, n, params.eps},
+        out.dtype());
+  };
   parallel_for(
       out.size() / n,
       std::max<size_t>(1, kGrain / n),
       [&](size_t begin, size_t end) {
-        NormRows rows{
-            from + begin * row_bytes,
-            weight,
-            bias,
-            to + begin * row_bytes,
-            end - begin,
-            n,
-            params.eps};
-        kernel(rows, out.dtype());
+        const char* x_rows = from + begin * row_bytes;
+        char* y_rows = to + begin * row_bytes;
+        if (streaming) {
+          stream_rows(x_rows, y_rows, end - begin, row_bytes, run);
+        } else {
+          run(x_rows, y_rows, end - begin);
+        }
       });
 }
 

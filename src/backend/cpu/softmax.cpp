@@ -8,6 +8,7 @@
 #include "backend/cpu/copy.h"
 #include "backend/cpu/kernels/elementwise.h"
 #include "backend/cpu/kernels/softmax.h"
+#include "backend/cpu/streaming.h"
 #include "backend/cpu/threads.h"
 #include "mlx/backend/common/utils.h"
 
@@ -37,16 +38,21 @@ void softmax(const Softmax&, const array& x, array& out) {
   const char* from = in.data<char>();
   char* to = out.data<char>();
   size_t row_bytes = n * x.itemsize();
+  bool streaming = !in_place && should_stream_rows(out.nbytes(), row_bytes);
+  auto run = [&](const char* x_rows, char* y_rows, size_t rows) {
+    softmax_rows(x_rows, y_rows, rows, n, x.dtype());
+  };
   parallel_for(
       out.size() / n,
       std::max<size_t>(1, kGrain / n),
       [&](size_t begin, size_t end) {
-        softmax_rows(
-            from + begin * row_bytes,
-            to + begin * row_bytes,
-            end - begin,
-            n,
-            x.dtype());
+        const char* x_rows = from + begin * row_bytes;
+        char* y_rows = to + begin * row_bytes;
+        if (streaming) {
+          stream_rows(x_rows, y_rows, end - begin, row_bytes, run);
+        } else {
+          run(x_rows, y_rows, end - begin);
+        }
       });
 }
 

@@ -1,12 +1,14 @@
-// Sorting rows of keys: least-significant-digit radix sort for long rows
-// (11-bit digits, so 3 passes for 32 bits; digits that all keys share cost no
-// pass), a comparison sort for short ones. Both are stable.
+// Sorting rows of keys: least-significant-digit radix sort for long rows (8-bit
+// digits: more would scatter to more pages than the first translation cache
+// holds; digits that all keys share cost no pass), a comparison sort for short
+// ones. Both are stable. Rows are spread over the threads; where they are too
+// few, the threads share each pass of a long row.
 #include "backend/cpu/sort.h"
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "backend/cpu/copy.h"
 #include "backend/cpu/sort_keys.h"
@@ -17,9 +19,11 @@ namespace mlx::core::cpu {
 
 namespace {
 
-constexpr int kDigitBits = 11;
+constexpr int kDigitBits = 8;
 constexpr size_t kDigits = size_t{1} << kDigitBits;
-constexpr size_t kRadixLength = 2048;
+constexpr size_t kRadixLength = 1024;
+// Keys of a long row that one thread takes at least.
+constexpr size_t kPartLength = 1 << 15;
 
 template <typename U>
 struct Indexed {
@@ -36,38 +40,58 @@ U key_of(const Indexed<U>& x) {
   return x.key;
 }
 
+using Counts = std::array<size_t, kDigits>;
+
+// Counts of each part become the places of its first item of each digit.
+// False if all items share the digit.
+bool to_places(std::vector<Counts>& parts, size_t n) {
+  size_t sum = 0;
+  for (size_t digit = 0; digit < kDigits; ++digit) {
+    size_t before = sum;
+    for (Counts& counts : parts) {
+      sum += std::exchange(counts[digit], sum);
+    }
+    if (sum - before == n) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Sorts n items by their keys; `spare` has room for n. The result is in
 // `items`.
 template <typename Item>
 void radix_sort(Item* items, Item* spare, size_t n) {
   using U = decltype(key_of(*items));
-  constexpr int kPasses = (8 * sizeof(U) + kDigitBits - 1) / kDigitBits;
-  auto counts =
-      std::make_unique<std::array<std::array<uint32_t, kDigits>, kPasses>>();
-  for (size_t i = 0; i < n; ++i) {
-    U key = key_of(items[i]);
-    for (int p = 0; p < kPasses; ++p) {
-      ++(*counts)[p][(key >> (p * kDigitBits)) & (kDigits - 1)];
-    }
-  }
+  size_t most = in_parallel() ? 1 : static_cast<size_t>(num_threads());
+  std::vector<Counts> parts(std::clamp<size_t>(n / kPartLength, 1, most));
+  auto for_parts = [&](auto f) {
+    parallel_for(parts.size(), 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        f(n * i / parts.size(), n * (i + 1) / parts.size(), parts[i]);
+      }
+    });
+  };
   Item* from = items;
   Item* to = spare;
-  for (int p = 0; p < kPasses; ++p) {
-    auto& count = (*counts)[p];
-    U first = key_of(from[0]);
-    if (count[(first >> (p * kDigitBits)) & (kDigits - 1)] == n) {
+  for (size_t shift = 0; shift < 8 * sizeof(U); shift += kDigitBits) {
+    auto digit = [shift](const Item& item) {
+      return (key_of(item) >> shift) & (kDigits - 1);
+    };
+    for_parts([&](size_t begin, size_t end, Counts& counts) {
+      counts.fill(0);
+      for (size_t i = begin; i < end; ++i) {
+        ++counts[digit(from[i])];
+      }
+    });
+    if (!to_places(parts, n)) {
       continue;
     }
-    uint32_t sum = 0;
-    for (uint32_t& c : count) {
-      uint32_t here = c;
-      c = sum;
-      sum += here;
-    }
-    for (size_t i = 0; i < n; ++i) {
-      to[count[(key_of(from[i]) >> (p * kDigitBits)) & (kDigits - 1)]++] =
-          from[i];
-    }
+    for_parts([&](size_t begin, size_t end, Counts& places) {
+      for (size_t i = begin; i < end; ++i) {
+        to[places[digit(from[i])]++] = from[i];
+      }
+    });
     std::swap(from, to);
   }
   if (from != items) {
@@ -135,14 +159,20 @@ void sort_rows(const array& x, array& out, int axis) {
   for_each_row(rows, [&](int64_t in, int64_t at) {
     thread_local std::vector<U> keys;
     keys.resize(2 * rows.length);
-    for (size_t i = 0; i < rows.length; ++i) {
-      keys[i] =
-          to_key(from[in + static_cast<int64_t>(i) * rows.in_stride], false);
-    }
-    sort_items(keys.data(), keys.data() + rows.length, rows.length);
-    for (size_t i = 0; i < rows.length; ++i) {
-      to[at + static_cast<int64_t>(i) * rows.out_stride] = from_key<T>(keys[i]);
-    }
+    U* key = keys.data();
+    parallel_for(rows.length, kPartLength, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        key[i] =
+            to_key(from[in + static_cast<int64_t>(i) * rows.in_stride], false);
+      }
+    });
+    sort_items(key, key + rows.length, rows.length);
+    parallel_for(rows.length, kPartLength, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        to[at + static_cast<int64_t>(i) * rows.out_stride] =
+            from_key<T>(key[i]);
+      }
+    });
   });
 }
 
@@ -155,15 +185,20 @@ void arg_sort_rows(const array& x, array& out, int axis) {
   for_each_row(rows, [&](int64_t in, int64_t at) {
     thread_local std::vector<Indexed<U>> items;
     items.resize(2 * rows.length);
-    for (size_t i = 0; i < rows.length; ++i) {
-      items[i] = {
-          to_key(from[in + static_cast<int64_t>(i) * rows.in_stride], true),
-          static_cast<uint32_t>(i)};
-    }
-    sort_items(items.data(), items.data() + rows.length, rows.length);
-    for (size_t i = 0; i < rows.length; ++i) {
-      to[at + static_cast<int64_t>(i) * rows.out_stride] = items[i].index;
-    }
+    Indexed<U>* item = items.data();
+    parallel_for(rows.length, kPartLength, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        item[i] = {
+            to_key(from[in + static_cast<int64_t>(i) * rows.in_stride], true),
+            static_cast<uint32_t>(i)};
+      }
+    });
+    sort_items(item, item + rows.length, rows.length);
+    parallel_for(rows.length, kPartLength, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        to[at + static_cast<int64_t>(i) * rows.out_stride] = item[i].index;
+      }
+    });
   });
 }
 
