@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from oracle import TABLE, Row
 from oracle.checks import check
-from oracle.layouts import layouts, temporary
+from oracle.layouts import any_view, layouts, temporary
 from oracle.row import SETS
 from oracle.values import (
     arrays_of,
@@ -82,6 +82,17 @@ def test_layouts(row):
             found = layouts(values, types_of(row, dtype))
             for name, arrays, laid in itertools.islice(found, count):
                 check(row, case, arrays, laid, dtype, name)
+
+
+@every_row
+def test_any_views(row):
+    """Operands that each lie in memory in a way of their own."""
+    rng = np.random.default_rng(17)
+    for case, _ in itertools.product(row.cases, range(2)):
+        dtype = str(rng.choice(row.types()))
+        values = draw_case(row, case, dtype, rng)
+        views = [any_view(x, t, rng) for x, t in zip(values, types_of(row, dtype))]
+        check(row, case, [a for a, _ in views], [x for _, x in views], dtype, "views")
 
 
 @every_row

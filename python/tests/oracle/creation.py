@@ -38,7 +38,7 @@ CASTS = [
         (Operand(-99, 99) if not to.startswith("u") else Operand(0, 99),),
         result=to,
         compute="operand",
-        ulp=Ulp(0.5, 0.5, 0.5, 0.5, why="rounded to nearest"),
+        ulp=Ulp(0.5, 0.5, 0.5, 0.52, why="to nearest; halves by way of float32"),
         derivative=(0,) if to == "float64" else "differences need float64",
         without="passed",
         sized=lambda n, to=to: (case((n,), to=to),),

@@ -87,3 +87,32 @@ def layouts(
             for name, x, dtype in zip(mixture, laid, types)
         ]
         yield " ".join(mixture), arrays, laid
+
+
+def any_view(x: Array, dtype: str, rng: np.random.Generator) -> tuple[mx.array, Array]:
+    """Axes in any order, each with a step and a margin, perhaps one repeated; and
+    the values that this shows."""
+    order = rng.permutation(x.ndim)
+    inner = x.transpose(order)
+    places, shape = [], []
+    for n in inner.shape:
+        step = int(rng.choice([1, 1, 1, 2, 3, -1, -2]))
+        first, rest = rng.integers(0, 3), rng.integers(0, 2)
+        at = first + abs(step) * np.arange(n)
+        places.append(at if step > 0 else at[::-1])
+        shape.append(int(first + abs(step) * n + rest))
+    base = np.ones(shape, x.dtype)
+    base[np.ix_(*places)] = inner
+    whole = to_mlx(base, dtype)
+    for axis, (n, at) in enumerate(zip(inner.shape, places)):
+        step = int(at[1] - at[0]) if n > 1 else 1
+        stop = int(at[-1] + np.sign(step)) if n else 0
+        part = slice(int(at[0]), stop if stop >= 0 else None, step) if n else slice(0)
+        whole = whole[(*[slice(None)] * axis, part)]
+    a = mx.transpose(whole, np.argsort(order).tolist()) if x.ndim else whole
+    if x.size and x.ndim and rng.random() < 0.2:
+        axis = int(rng.integers(x.ndim))
+        first = np.take(x, [0], axis)
+        a = mx.broadcast_to(mx.take(a, mx.array([0]), axis), x.shape)
+        x = np.broadcast_to(first, x.shape).copy()
+    return a, x
