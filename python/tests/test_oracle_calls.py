@@ -91,6 +91,24 @@ def test_methods(row):
         assert equal_results(got, row.run(*arrays, **case.static)), row.name
 
 
+@pytest.fixture(scope="module")
+def stream():
+    return mx.new_stream(mx.cpu)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if isinstance(r.call, str)], ids=str)
+def test_streams(row, stream):
+    """The result does not depend on the stream that computes it."""
+    rng = np.random.default_rng(18)
+    dtype = row.types()[-1]
+    for case in row.cases[:2]:
+        arrays = arrays_of(row, draw_case(row, case, dtype, rng), dtype)
+        want = row.run(*arrays, **case.static)
+        for where in (mx.cpu, stream):
+            got = row.run(*arrays, **case.static, stream=where)
+            assert equal_results(got, want), row.name
+
+
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators(name):
     row = TABLE[name]
