@@ -4,6 +4,7 @@ signs, subnormal numbers, the ends of integers."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import mlx.core as mx
@@ -136,6 +137,41 @@ def test_integer_extremes_among_others(row):
         values = [rng.choice(special(dtype), shape) for shape in shapes]
         arrays = arrays_of(row, values, dtype)
         check(row, case, arrays, values, dtype, "extremes")
+
+
+# What the interface refuses to do with nothing, and cases whose static arguments
+# ask for what an empty array has not.
+REFUSE_EMPTY = {"median", "logsumexp", "argmax", "argmin", "random.categorical"}
+TIED = {"slice", "unflatten", "rope.freqs"}
+
+
+def emptied(case: Case) -> Iterator[Case]:
+    """The case with each of its lengths replaced by zero, wherever it stands."""
+    for length in sorted({n for shape in case.shapes for n in shape if n > 1}):
+        shapes = [tuple(0 if n == length else n for n in s) for s in case.shapes]
+        static = dict(case.static)
+        if isinstance(static.get("shape"), tuple):
+            static["shape"] = tuple(0 if n == length else n for n in static["shape"])
+        yield Case(tuple(shapes), static)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("row", [r for r in ROWS if r.name not in TIED], ids=str)
+def test_empty(row):
+    """Whatever NumPy does with empty operands."""
+    rng = np.random.default_rng(19)
+    dtype = "float32" if "float32" in row.types() else row.types()[-1]
+    for case in itertools.chain.from_iterable(map(emptied, row.cases)):
+        try:
+            values = draw_case(row, case, dtype, rng)
+            row.reference(*values, **case.static)
+        except (ValueError, IndexError, ZeroDivisionError):
+            continue
+        arrays = arrays_of(row, values, dtype)
+        try:
+            check(row, case, arrays, values, dtype, "empty")
+        except ValueError:
+            assert row.name in REFUSE_EMPTY, f"{row.name} {case}"
 
 
 def test_halves_round_to_even():
