@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backend/cpu/kernels/elementwise.h"
-#include "backend/cpu/streaming.h"
 #include "mlx/array.h"
 #include "mlx/backend/common/utils.h"
 
@@ -31,14 +30,6 @@ class BlockSource {
   /// The block, in place if it lies in memory as needed, else in a buffer of
   /// this object. A scalar gives one element.
   const void* block(size_t begin, size_t n);
-
-  /// Asks for the lines of a block in memory order, ahead of block(); those of
-  /// other layouts are left alone.
-  void prefetch(size_t begin, size_t n) const {
-    if (kind_ == Kind::contiguous) {
-      prefetch_lines(data_ + begin * item_size_, n * item_size_);
-    }
-  }
 
  private:
   enum class Kind { scalar, contiguous, strided };

@@ -10,6 +10,7 @@
 
 #include "backend/cpu/block_source.h"
 #include "backend/cpu/copy.h"
+#include "backend/cpu/streaming.h"
 #include "backend/cpu/threads.h"
 #include "mlx/backend/common/utils.h"
 #include "types/error.h"
@@ -115,10 +116,6 @@ class Chunk {
     const void* in[kMaxOperands];
     for (size_t k = 0; k < count_; ++k) {
       in[k] = sources_[k]->block(at, n);
-      if (streaming_) {
-        // So that memory is read while this block is worked on.
-        sources_[k]->prefetch(at + n, n);
-      }
     }
     char* target = to_ + at * out_size_;
     // A result of another width, or one stored past the caches, is made in a

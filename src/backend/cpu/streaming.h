@@ -14,21 +14,12 @@ inline constexpr size_t kStreamingBytes = 16 << 20;
 /// What stream_rows makes at a time; half of a first cache.
 inline constexpr size_t kStreamedRows = 16 << 10;
 
-/// Asks for the lines of memory that is needed soon. Past an end does no harm.
-inline void prefetch_lines(const char* from, size_t bytes) {
-  constexpr size_t kLine = 64;
-  for (size_t at = 0; at < bytes; at += kLine) {
-    __builtin_prefetch(from + at);
-  }
-}
-
 /// Whether stream_rows pays off for a new buffer of rows.
 inline bool should_stream_rows(size_t bytes, size_t row_bytes) {
   return bytes >= kStreamingBytes && row_bytes <= kStreamedRows;
 }
 
-/// fn(from, to, rows) for a few rows at a time, which it makes in a buffer;
-/// meanwhile the next ones are read.
+/// fn(from, to, rows) for a few rows at a time, which it makes in a buffer.
 template <typename Fn>
 void stream_rows(
     const char* from, char* to, size_t rows, size_t row_bytes, Fn&& fn) {
@@ -36,9 +27,7 @@ void stream_rows(
   size_t step = kStreamedRows / row_bytes;
   for (size_t r = 0; r < rows; r += step) {
     size_t count = std::min(step, rows - r);
-    const char* at = from + r * row_bytes;
-    prefetch_lines(at + count * row_bytes, count * row_bytes);
-    fn(at, buffer, count);
+    fn(from + r * row_bytes, buffer, count);
     copy_streaming(buffer, to + r * row_bytes, count * row_bytes);
   }
 }
