@@ -170,6 +170,34 @@ void bind_reshapes(ArrayClass& c) {
           mirror_doc("split").c_str());
 }
 
+void bind_diagonals(ArrayClass& c) {
+  c.def(
+       "diagonal",
+       [](const mx::array& a,
+          int offset,
+          int axis1,
+          int axis2,
+          const Stream& s) { return mx::diagonal(a, offset, axis1, axis2, s); },
+       "offset"_a = 0,
+       "axis1"_a = 0,
+       "axis2"_a = 1,
+       "stream"_a = nb::none(),
+       nb::sig("def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int "
+               "= 1, stream: StreamOrDevice = None) -> array"),
+       mirror_doc("diagonal").c_str())
+      .def(
+          "diag",
+          [](const mx::array& a, int k, const Stream& s) {
+            return mx::diag(a, k, s);
+          },
+          "k"_a = 0,
+          nb::kw_only(),
+          "stream"_a = nb::none(),
+          nb::sig("def diag(self, k: int = 0, *, stream: StreamOrDevice = "
+                  "None) -> array"),
+          mirror_doc("diag").c_str());
+}
+
 void bind_axes(ArrayClass& c) {
   c.def(
        "transpose",
@@ -220,6 +248,7 @@ void bind_array_methods(ArrayClass& c) {
   bind_types(c);
   bind_reshapes(c);
   bind_axes(c);
+  bind_diagonals(c);
 }
 
 }  // namespace mlx::python

@@ -34,6 +34,7 @@ NB_MODULE(core, m) {
   init_graph(m);
   init_conversion(m);
   init_ops_creation(m);
+  init_ops_diagonal(m);
   init_ops_elementwise(m);
   init_ops_elementwise_more(m);
   init_ops_shape(m);

@@ -18,6 +18,7 @@ void init_eval(nanobind::module_& m);
 void init_graph(nanobind::module_& m);
 void init_conversion(nanobind::module_& m);
 void init_ops_creation(nanobind::module_& m);
+void init_ops_diagonal(nanobind::module_& m);
 void init_ops_elementwise(nanobind::module_& m);
 void init_ops_elementwise_more(nanobind::module_& m);
 void init_ops_shape(nanobind::module_& m);

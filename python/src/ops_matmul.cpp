@@ -162,11 +162,88 @@ void bind_contractions(nb::module_& m) {
       "           [6, 8]], dtype=int32)");
 }
 
+void bind_more_products(nb::module_& m) {
+  m.def(
+      "kron",
+      [](const mx::array& a, const mx::array& b, const Stream& s) {
+        return mx::kron(a, b, s);
+      },
+      "a"_a,
+      "b"_a,
+      nb::kw_only(),
+      "stream"_a = nb::none(),
+      nb::sig("def kron(a: array, b: array, *, stream: StreamOrDevice = None) "
+              "-> array"),
+      "The Kronecker product: each element of a by all of b.\n\n"
+      "Args:\n"
+      "    a (array): Any shape but an empty one; missing axes count as 1.\n"
+      "    b (array): The same.\n"
+      "    stream (Stream or Device, optional): Where to compute.\n\n"
+      "Returns:\n"
+      "    array: The lengths of a and b multiplied, axis by axis.\n\n"
+      "Raises:\n"
+      "    ValueError: For empty arrays.\n\n"
+      "Example:\n"
+      "    >>> mx.kron(mx.array([1, 2]), mx.array([3, 4]))\n"
+      "    array([3, 4, 6, 8], dtype=int32)");
+  m.def(
+      "vecdot",
+      [](const mx::array& a, const mx::array& b, int axis, const Stream& s) {
+        return mx::vecdot(a, b, axis, s);
+      },
+      nb::arg(),
+      nb::arg(),
+      nb::kw_only(),
+      "axis"_a = -1,
+      "stream"_a = nb::none(),
+      nb::sig("def vecdot(a: array, b: array, /, *, axis: int = -1, stream: "
+              "StreamOrDevice = None) -> array"),
+      "Sums of ``conj(a) * b`` along an axis.\n\n"
+      "Args:\n"
+      "    a (array): At least one axis.\n"
+      "    b (array): The same; its other axes broadcast with those of a.\n"
+      "    axis (int): An axis of equal length in both. Default: -1.\n"
+      "    stream (Stream or Device, optional): Where to compute.\n\n"
+      "Returns:\n"
+      "    array: Without the axis, in the type that ``sum`` has.\n\n"
+      "Raises:\n"
+      "    ValueError: For an axis out of range and lengths that differ.\n\n"
+      "Example:\n"
+      "    >>> mx.vecdot(mx.array([1, 2]), mx.array([3, 4]))\n"
+      "    array(11, dtype=int32)");
+  m.def(
+      "hadamard_transform",
+      [](const mx::array& a, std::optional<float> scale, const Stream& s) {
+        return mx::hadamard_transform(a, scale, s);
+      },
+      nb::arg(),
+      "scale"_a = nb::none(),
+      nb::kw_only(),
+      "stream"_a = nb::none(),
+      nb::sig("def hadamard_transform(a: array, /, scale: float | None = None, "
+              "*, stream: StreamOrDevice = None) -> array"),
+      "The Walsh-Hadamard transform of the last axis.\n\n"
+      "Args:\n"
+      "    a (array): Shape (..., n), n = m 2^k with m one of 1, 12, 20, 28.\n"
+      "    scale (float, optional): A factor. Default: 1 / sqrt(n), with "
+      "which\n"
+      "        lengths of vectors stay.\n"
+      "    stream (Stream or Device, optional): Where to compute.\n\n"
+      "Returns:\n"
+      "    array: The shape of a; float32 for bool and integers.\n\n"
+      "Raises:\n"
+      "    ValueError: For other n, empty arrays and complex numbers.\n\n"
+      "Example:\n"
+      "    >>> mx.hadamard_transform(mx.array([1.0, 2.0]), scale=1.0)\n"
+      "    array([3, -1], dtype=float32)");
+}
+
 }  // namespace
 
 void init_ops_matmul(nb::module_& m) {
   bind_products(m);
   bind_contractions(m);
+  bind_more_products(m);
 }
 
 }  // namespace mlx::python

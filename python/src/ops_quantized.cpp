@@ -158,9 +158,55 @@ void bind_product(nb::module_& m) {
       "    array([[64, 64]], dtype=float32)");
 }
 
+void bind_fp8(nb::module_& m) {
+  m.def(
+      "from_fp8",
+      [](const mx::array& x, std::optional<mx::Dtype> dtype, const Stream& s) {
+        return mx::from_fp8(x, dtype.value_or(mx::bfloat16), s);
+      },
+      nb::arg(),
+      "dtype"_a.none() = mx::bfloat16,
+      nb::kw_only(),
+      "stream"_a = nb::none(),
+      nb::sig("def from_fp8(x: array, /, dtype: Dtype = bfloat16, *, stream: "
+              "StreamOrDevice = None) -> array"),
+      "Numbers of 8 bits (e4m3) as a floating type.\n\n"
+      "Args:\n"
+      "    x (array): uint8, any shape.\n"
+      "    dtype (Dtype): A real floating type. Default: bfloat16.\n"
+      "    stream (Stream or Device, optional): Where to compute.\n\n"
+      "Raises:\n"
+      "    ValueError: For other types.\n\n"
+      "Example:\n"
+      "    >>> mx.from_fp8(mx.array([56, 126], mx.uint8), mx.float32)\n"
+      "    array([1, 448], dtype=float32)");
+  m.def(
+      "to_fp8",
+      [](const mx::array& x, const Stream& s) { return mx::to_fp8(x, s); },
+      nb::arg(),
+      nb::kw_only(),
+      "stream"_a = nb::none(),
+      nb::sig("def to_fp8(x: array, /, *, stream: StreamOrDevice = None) -> "
+              "array"),
+      "The nearest numbers of 8 bits (e4m3): 3 mantissa bits, at most 448.\n\n"
+      "Args:\n"
+      "    x (array): A real floating type; what is beyond 448, and NaN, "
+      "becomes\n"
+      "        448.\n"
+      "    stream (Stream or Device, optional): Where to compute.\n\n"
+      "Returns:\n"
+      "    array: uint8, the shape of x.\n\n"
+      "Raises:\n"
+      "    ValueError: For other types.\n\n"
+      "Example:\n"
+      "    >>> mx.to_fp8(mx.array([1.0, 448.0]))\n"
+      "    array([56, 126], dtype=uint8)");
+}
+
 }  // namespace
 
 void init_ops_quantized(nb::module_& m) {
+  bind_fp8(m);
   bind_quantize(m);
   bind_product(m);
 }

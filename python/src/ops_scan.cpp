@@ -147,7 +147,42 @@ void bind_array_scans(ArrayClass& c) {
   }
 }
 
+namespace {
+
+void bind_diff(nb::module_& m) {
+  m.def(
+      "diff",
+      [](const mx::array& a, int n, int axis, const mx::StreamOrDevice& s) {
+        return mx::diff(a, n, axis, s);
+      },
+      nb::arg(),
+      "n"_a = 1,
+      "axis"_a = -1,
+      nb::kw_only(),
+      "stream"_a = nb::none(),
+      nb::sig("def diff(a: array, /, n: int = 1, axis: int = -1, *, stream: "
+              "StreamOrDevice = None) -> array"),
+      "The differences of neighbours along an axis.\n\n"
+      "Args:\n"
+      "    a (array): At least one axis.\n"
+      "    n (int): How often to take differences. Default: 1.\n"
+      "    axis (int): Default: the last one.\n"
+      "    stream (Stream or Device, optional): Where to compute.\n\n"
+      "Returns:\n"
+      "    array: The type of a, shorter by n along the axis; of bool, "
+      "whether\n"
+      "        neighbours differ.\n\n"
+      "Raises:\n"
+      "    ValueError: For a negative n and an axis out of range.\n\n"
+      "Example:\n"
+      "    >>> mx.diff(mx.array([1, 2, 4, 7]))\n"
+      "    array([1, 2, 3], dtype=int32)");
+}
+
+}  // namespace
+
 void init_ops_scan(nb::module_& m) {
+  bind_diff(m);
   for (const ScanRow& row : kScans) {
     m.def(
         row.name,

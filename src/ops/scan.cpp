@@ -106,6 +106,23 @@ array logcumsumexp(
   return logcumsumexp(flatten(a, s), 0, reverse, inclusive, s);
 }
 
+array diff(const array& a, int n, int axis, StreamOrDevice s) {
+  axis = checked_axis("diff", axis, static_cast<int>(a.ndim()));
+  if (n < 0) {
+    invalid("diff", "negative number of times: ", n, ".");
+  }
+  array out = a;
+  for (; n > 0 && out.shape(axis) > 0; --n) {
+    Shape start(a.ndim(), 0);
+    Shape stop = out.shape();
+    start[axis] = 1;
+    array later = slice(out, start, stop, s);
+    stop[axis] -= 1;
+    out = subtract(later, slice(out, Shape(a.ndim(), 0), stop, s), s);
+  }
+  return out;
+}
+
 // ---- rules
 
 namespace {

@@ -1,4 +1,4 @@
-// Contractions and outer products, made of the matrix product.
+// Contractions and outer products, made of other products.
 #include <algorithm>
 #include <numeric>
 
@@ -142,6 +142,47 @@ array inner(const array& a, const array& b, StreamOrDevice s) {
         ".");
   }
   return tensordot(a, b, {-1}, {-1}, s);
+}
+
+array kron(const array& a, const array& b, StreamOrDevice s) {
+  if (a.size() == 0 || b.size() == 0) {
+    invalid("kron", "an empty array: ", a.shape(), " and ", b.shape(), ".");
+  }
+  size_t ndim = std::max(a.ndim(), b.ndim());
+  Shape of_a(ndim - a.ndim(), 1), of_b(ndim - b.ndim(), 1);
+  of_a.insert(of_a.end(), a.shape().begin(), a.shape().end());
+  of_b.insert(of_b.end(), b.shape().begin(), b.shape().end());
+  Shape spread_a, spread_b, merged;
+  for (size_t i = 0; i < ndim; ++i) {
+    spread_a.push_back(of_a[i]);
+    spread_a.push_back(1);
+    spread_b.push_back(1);
+    spread_b.push_back(of_b[i]);
+    merged.push_back(safe_cast(int64_t{of_a[i]} * of_b[i], "kron"));
+  }
+  array products =
+      multiply(reshape(a, spread_a, s), reshape(b, spread_b, s), s);
+  return reshape(products, merged, s);
+}
+
+array vecdot(const array& a, const array& b, int axis, StreamOrDevice s) {
+  int axis_a = checked_axis("vecdot", axis, ndim_of(a));
+  int axis_b = checked_axis("vecdot", axis, ndim_of(b));
+  if (a.shape(axis_a) != b.shape(axis_b)) {
+    invalid(
+        "vecdot",
+        "lengths of axis ",
+        axis,
+        " differ: ",
+        a.shape(),
+        " and ",
+        b.shape(),
+        ".");
+  }
+  array left = a.dtype() == complex64 ? conjugate(a, s) : a;
+  array products =
+      multiply(moveaxis(left, axis_a, -1, s), moveaxis(b, axis_b, -1, s), s);
+  return sum(products, -1, false, s);
 }
 
 }  // namespace mlx::core

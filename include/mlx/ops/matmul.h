@@ -37,5 +37,12 @@ MLX_API array tensordot(
 MLX_API array outer(const array& a, const array& b, StreamOrDevice s = {});
 /// Sums of products over the last axes.
 MLX_API array inner(const array& a, const array& b, StreamOrDevice s = {});
+/// Each element of a by all of b, in blocks of the shape of b (NumPy's kron).
+/// Raises std::invalid_argument for empty arrays.
+MLX_API array kron(const array& a, const array& b, StreamOrDevice s = {});
+/// Sums of conj(a) * b along an axis; the other axes broadcast. Both have the
+/// axis, counted from the end, in the same length.
+MLX_API array
+vecdot(const array& a, const array& b, int axis = -1, StreamOrDevice s = {});
 
 }  // namespace mlx::core

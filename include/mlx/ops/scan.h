@@ -98,4 +98,9 @@ MLX_API array logcumsumexp(
     bool inclusive = true,
     StreamOrDevice s = {});
 
+/// a[i + 1] - a[i] along an axis, n times over; of bool, whether they differ.
+/// Raises std::invalid_argument for a negative n.
+MLX_API array
+diff(const array& a, int n = 1, int axis = -1, StreamOrDevice s = {});
+
 }  // namespace mlx::core

@@ -8,6 +8,7 @@ A new operation gets a row in the file of its family. `row.py` explains the form
 
 from . import (
     binary,
+    composed,
     creation,
     draws,
     elementwise,
@@ -31,6 +32,7 @@ FAMILIES = (
     scan,
     sort,
     products,
+    composed,
     fast,
     draws,
 )
