@@ -46,7 +46,7 @@ array from_fp8(array x, Dtype dtype, StreamOrDevice s) {
   if (!issubdtype(dtype, floating)) {
     invalid("from_fp8", "no real floating type: ", dtype, ".");
   }
-  return take(astype(all_codes(), dtype, s), x, 0, s);
+  return take(astype(all_codes(), dtype, s), stop_gradient(x, s), 0, s);
 }
 
 array to_fp8(array x, StreamOrDevice s) {

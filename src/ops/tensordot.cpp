@@ -179,10 +179,19 @@ array vecdot(const array& a, const array& b, int axis, StreamOrDevice s) {
         b.shape(),
         ".");
   }
-  array left = a.dtype() == complex64 ? conjugate(a, s) : a;
-  array products =
-      multiply(moveaxis(left, axis_a, -1, s), moveaxis(b, axis_b, -1, s), s);
-  return sum(products, -1, false, s);
+  array left = moveaxis(a, axis_a, -1, s);
+  array right = moveaxis(b, axis_b, -1, s);
+  Dtype dtype = result_type(a, b);
+  if (dtype == float16 || dtype == bfloat16) {
+    // Neither the products nor their sum may round in between.
+    left = astype(left, float32, s);
+    right = astype(right, float32, s);
+    return astype(sum(multiply(left, right, s), -1, false, s), dtype, s);
+  }
+  if (a.dtype() == complex64) {
+    left = conjugate(left, s);
+  }
+  return sum(multiply(left, right, s), -1, false, s);
 }
 
 }  // namespace mlx::core

@@ -7,7 +7,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from .row import Operand, Row, Ulp, case
+from .row import INTEGERS, SETS, Operand, Row, Ulp, case
 
 THREE = (2, 3, 4)
 TWO = (Operand(), Operand())
@@ -33,7 +33,9 @@ def hadamard(x: Any, scale: float | None = None) -> Any:
     h = np.ones((1, 1))
     while len(h) < n:
         h = np.block([[h, h], [h, -h]])
-    return (x[..., None, :] * h).sum(-1) * (n**-0.5 if scale is None else scale)
+    rows = x.reshape(*x.shape[:-1], 1, n)
+    y = (rows * h).sum(-1).reshape(x.shape)
+    return y * (n**-0.5 if scale is None else scale)
 
 
 ROWS = [
@@ -124,13 +126,32 @@ ROWS = [
         "hadamard_transform",
         "hadamard_transform",
         hadamard,
-        (case((8,)), case((3, 16), scale=0.3), case((2, 1)), case(())),
+        (case((8,)), case((3, 16), scale=0.25), case((2, 1)), case(())),
         dtypes="floats",
+        also_takes=("bool_", *INTEGERS),
+        result="to_float",
         ulp=Ulp(1, 2, half=1, terms=8, why="a sum of n terms in two products"),
         magnitude=lambda x, scale=None: (
             np.abs(x).sum(-1, keepdims=True) if x.ndim else np.abs(x)
         ),
     ),
+]
+
+ROWS += [
+    Row(
+        name,
+        lambda x, count, name=name: getattr(mx, name)(count),
+        lambda x, count, name=name: getattr(np, name)(count),
+        (*(case((1,), count=n) for n in (10, 1, 0, 33)),),
+        dtypes="one",
+        also_takes=SETS["all"],
+        result="float32",
+        ulp=Ulp(2, terms=2, why="sums of numbers up to 1 that may cancel"),
+        magnitude=lambda x, count: np.ones(count),
+        derivative="its result does not depend on the values it is given",
+        promotes=False,
+    )
+    for name in ("bartlett", "hanning", "hamming", "blackman")
 ]
 
 
@@ -172,6 +193,7 @@ ROWS += [
         (case((3, 4)), case(()), case((0, 2))),
         (Operand(0, 126, kind="uint8"),),
         dtypes="one",
+        also_takes=SETS["all"],  # its operand is of uint8 whatever the type
         result="float32",
         derivative="it takes integers",
         promotes=False,
