@@ -80,6 +80,9 @@ TEST(File, LargeReadsWorkAfterFork) {
   ParallelFileReader in(file.path());
   std::string back(bytes.size(), '\0');
   in.read(back.data(), back.size(), 0);
+  // AddressSanitizer holds a lock while a thread starts, which the child would
+  // find taken: let all io threads be up.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   pid_t child = fork();
   if (child == 0) {
     std::string again(bytes.size(), '\0');

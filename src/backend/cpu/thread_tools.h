@@ -28,8 +28,8 @@ void futex_wait(
     std::atomic<uint32_t>& word, uint32_t expected, uint32_t who = ~0u);
 void futex_wake(std::atomic<uint32_t>& word, int count, uint32_t who = ~0u);
 
-// A named thread with all signals blocked. Throws std::system_error when the
-// system has no more threads to give.
+// A named thread with all signals blocked but those of its own faults. Throws
+// std::system_error when the system has no more threads to give.
 std::thread start_thread(const std::string& name, std::function<void()> run);
 
 // About what it takes to wake a sleeping thread (20 to 40 us): a longer spin
