@@ -215,7 +215,7 @@ bool array::is_available() const {
 }
 
 void array::wait() {
-  if (status() == running) {
+  while (status() == running) {
     detail::wait_until_settled(*this);
   }
   if (status() == evaluated) {

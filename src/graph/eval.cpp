@@ -33,6 +33,11 @@ void check_can_run(const array& a) {
   }
 }
 
+// Whether a value is there or will be without anyone's claim; so it stays.
+bool is_underway(const array& a) {
+  return a.status() == array::available || a.status() == array::evaluated;
+}
+
 bool same_stream(const array& a, Stream s) {
   return a.primitive().stream() == s;
 }
@@ -121,7 +126,7 @@ class Run {
   void await_others() {
     for (array& node : others_) {
       detail::wait_until_settled(node);
-      if (node.status() == array::unscheduled) {
+      while (!is_underway(node)) {
         mlx::core::eval({node});  // the other eval failed, perhaps elsewhere
       }
     }
@@ -258,9 +263,9 @@ class Run {
   std::unordered_map<Stream, Event, StreamHash> ends_;
 };
 
-bool any_unscheduled(const std::vector<array>& arrays) {
-  return std::any_of(arrays.begin(), arrays.end(), [](const array& a) {
-    return a.status() == array::unscheduled;
+bool all_done(const std::vector<array>& arrays) {
+  return std::all_of(arrays.begin(), arrays.end(), [](const array& a) {
+    return a.status() == array::available;
   });
 }
 
@@ -268,14 +273,12 @@ bool any_unscheduled(const std::vector<array>& arrays) {
 
 // More than once only when another thread had claimed an output, and failed.
 void eval(std::vector<array> outputs) {
-  do {
-    if (any_unscheduled(outputs)) {
-      Run(false).run(outputs);
-    }
+  while (!all_done(outputs)) {
+    Run(false).run(outputs);
     for (array& a : outputs) {
       a.wait();
     }
-  } while (any_unscheduled(outputs));
+  }
 }
 
 void async_eval(std::vector<array> outputs) {
@@ -285,7 +288,7 @@ void async_eval(std::vector<array> outputs) {
         "called while a function is transformed. Call it "
         "outside of compile, grad or vmap.");
   }
-  if (any_unscheduled(outputs)) {
+  if (!all_done(outputs)) {
     Run(true).run(outputs);
   }
 }

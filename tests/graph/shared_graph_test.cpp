@@ -190,6 +190,45 @@ TEST(SharedGraph, TheErrorOfAnotherGraphIsNotOurs) {
   EXPECT_EQ(bad.status(), array::unscheduled);
 }
 
+// Three wait for one that fails; when the first of them has claimed the node
+// anew the others go on waiting.
+TEST(SharedGraph, WaitersFollowTheNextClaim) {
+  std::atomic<int> runs{0};
+  std::atomic<bool> claimed{false};
+  std::atomic<bool> fail{false};
+  std::atomic<bool> end{false};
+  array x = probe(ones({4}), here(), [&] {
+    if (runs++ == 0) {
+      claimed = true;
+      wait_for(fail);
+      throw std::runtime_error("told");
+    }
+    wait_for(end);
+  });
+  std::vector<float> values(3);
+  std::vector<std::thread> threads;
+  threads.emplace_back([x, s = here()]() mutable {
+    set_default_stream(s);
+    EXPECT_THROW(eval(x), std::runtime_error);
+  });
+  wait_for(claimed);
+  for (float& value : values) {
+    threads.emplace_back([x, s = here(), &value]() mutable {
+      set_default_stream(s);
+      value = sum(x).item<float>();
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  fail = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  end = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(values, std::vector<float>(3, 4.0f));
+}
+
 TEST(SharedGraph, StreamsOfSeveralThreadsDoNotWaitInACircle) {
   Stream a = new_stream(Device::cpu);
   Stream b = new_stream(Device::cpu);
