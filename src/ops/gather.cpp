@@ -58,9 +58,12 @@ array gather(
     const Shape& slice_sizes,
     StreamOrDevice s) {
   std::vector<int> along = index_axes("gather", a, indices, axes);
+  // From an empty array nothing can be read, at no positions.
+  Shape shape = index_shape(indices);
+  bool nowhere = is_empty(shape);
   bool fits = slice_sizes.size() == a.ndim();
   for (size_t i = 0; fits && i < a.ndim(); ++i) {
-    fits = slice_sizes[i] >= 0 && slice_sizes[i] <= a.shape()[i];
+    fits = slice_sizes[i] >= 0 && (nowhere || slice_sizes[i] <= a.shape()[i]);
   }
   if (!fits) {
     invalid(
@@ -70,6 +73,10 @@ array gather(
         " do not fit in an array of shape ",
         a.shape(),
         ".");
+  }
+  if (nowhere) {
+    shape.insert(shape.end(), slice_sizes.begin(), slice_sizes.end());
+    return zeros(shape, a.dtype(), s);
   }
   return gather_node(a, indices, {std::move(along), slice_sizes}, to_stream(s));
 }

@@ -32,6 +32,10 @@ Shape index_shape(const std::vector<array>& indices) {
   return shape;
 }
 
+bool is_empty(const Shape& shape) {
+  return std::find(shape.begin(), shape.end(), 0) != shape.end();
+}
+
 std::vector<int> index_axes(
     const char* op,
     const array& a,

@@ -24,6 +24,9 @@ array indices_along_axis(const char* op, const array& indices, Stream s);
 /// The common shape of index arrays; a 0-d shape for none.
 Shape index_shape(const std::vector<array>& indices);
 
+/// Whether arrays of this shape have no elements.
+bool is_empty(const Shape& shape);
+
 /// Axes counted from 0, checked and without repetition, as many as indices.
 std::vector<int> index_axes(
     const char* op,

@@ -41,13 +41,15 @@ array scatter_at(
   std::vector<int> along = index_axes(op, a, indices, axes);
   Shape leading = index_shape(indices);
   Shape wanted = leading;
+  // Where there are no positions, slices need not fit either.
+  bool nowhere = is_empty(leading);
   bool fits = updates.ndim() == leading.size() + a.ndim();
   for (size_t i = 0; fits && i < updates.ndim(); ++i) {
     ShapeElem n = updates.shape()[i];
     if (i < leading.size()) {
       fits = n == leading[i] || n == 1;
     } else {
-      fits = n <= a.shape()[i - leading.size()];
+      fits = nowhere || n <= a.shape()[i - leading.size()];
       wanted.push_back(n);
     }
   }
