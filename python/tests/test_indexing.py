@@ -302,6 +302,19 @@ def test_out_of_range_arrays_stay_inside() -> None:
     assert a.tolist() == [1, 5, 3]
 
 
+def test_no_positions_in_empty_arrays() -> None:
+    a, none = mx.zeros((0, 4)), mx.array([], dtype=mx.int32)
+    assert a[none].shape == (0, 4) and a[none, none].shape == (0,)
+    a[none] = 1
+    a[none, none] = 1
+    assert a.at[none].add(1).shape == (0, 4)
+    assert mx.grad(lambda a: mx.sum(a[none]))(a).shape == (0, 4)
+    start = mx.zeros((0, 1), dtype=mx.int32)
+    rows = mx.zeros((0, 3, 2))
+    cut = mx.vmap(lambda a, i: mx.slice(a, i, (0,), (2, 2)))(rows, start)
+    assert cut.shape == (0, 2, 2)
+
+
 def test_update_in_place_needs_no_copy() -> None:
     cache = mx.zeros((1, 8, 4096, 64))
     row = mx.ones((1, 8, 1, 64))

@@ -4,7 +4,6 @@ signs, subnormal numbers, the ends of integers."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import mlx.core as mx
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from oracle import TABLE, Case
 from oracle.checks import check, expected
+from oracle.empty import REFUSE_EMPTY, TIED, emptied
 from oracle.row import FLOATS, HALVES, INTEGERS
 from oracle.values import arrays_of, draw_case, to_mlx, to_numpy
 
@@ -137,30 +137,6 @@ def test_integer_extremes_among_others(row):
         values = [rng.choice(special(dtype), shape) for shape in shapes]
         arrays = arrays_of(row, values, dtype)
         check(row, case, arrays, values, dtype, "extremes")
-
-
-# What the interface refuses to do with nothing, and cases whose static arguments
-# ask for what an empty array has not.
-REFUSE_EMPTY = {
-    "median",
-    "logsumexp",
-    "argmax",
-    "argmin",
-    "random.categorical",
-    "kron",
-    "hadamard_transform",
-}
-TIED = {"slice", "unflatten", "rope.freqs"}
-
-
-def emptied(case: Case) -> Iterator[Case]:
-    """The case with each of its lengths replaced by zero, wherever it stands."""
-    for length in sorted({n for shape in case.shapes for n in shape if n > 1}):
-        shapes = [tuple(0 if n == length else n for n in s) for s in case.shapes]
-        static = dict(case.static)
-        if isinstance(static.get("shape"), tuple):
-            static["shape"] = tuple(0 if n == length else n for n in static["shape"])
-        yield Case(tuple(shapes), static)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

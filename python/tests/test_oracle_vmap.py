@@ -3,6 +3,7 @@ the end, between axes, in some operands only, in results at any place, twice."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,14 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from oracle import TABLE, Case, Row
-from oracle.values import as_list, draw, operand_type, to_mlx, to_numpy
+from oracle.values import (
+    arrays_of,
+    as_list,
+    draw,
+    operand_type,
+    to_mlx,
+    to_numpy,
+)
 
 Axes = tuple[int | None, ...]
 BATCH = 3
@@ -127,6 +135,24 @@ def test_nested(row):
     turned = [np.moveaxis(s, 0, 1) for s in stacked]
     got = mx.vmap(mx.vmap(run), in_axes=-1)(*arrays)
     same(got, turned, f"{row.name} nested the other way")
+
+
+@pytest.mark.parametrize("row", BATCHED, ids=str)
+def test_small_batches(row):
+    """Of one: the same with an axis more. Of none: its shape and type."""
+    rng = np.random.default_rng(20)
+    dtype = type_of(row)
+    for case, count in itertools.product(row.cases, (0, 1)):
+        values = [draw(o, s, dtype, rng) for o, s in zip(row.operands, case.shapes)]
+        want = as_list(row.run(*arrays_of(row, values, dtype), **case.static))
+        repeated = [np.repeat(x[None], count, 0) for x in values]
+
+        def run(*given: mx.array, case: Case = case) -> Any:
+            return row.run(*given, **case.static)
+
+        got = mx.vmap(run)(*arrays_of(row, repeated, dtype))
+        wanted = [np.repeat(to_numpy(w)[None], count, 0) for w in want]
+        same(got, wanted, f"{row.name} {case} batch of {count}")
 
 
 GRADIENTS = [r for r in BATCHED if r.differentiable() and "float32" in r.types()]
