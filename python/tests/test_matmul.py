@@ -210,3 +210,13 @@ def test_a_chain_of_products_of_many_sizes() -> None:
     for x in arrays[1:]:
         got, expected = got @ x, expected @ wide(x)
     np.testing.assert_allclose(wide(got), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-3])
+def test_long_dot_products_keep_their_digits(value: float) -> None:
+    """One sum for each lane would lose a digit for ten times the depth."""
+    depth = 200_003
+    x = mx.full((depth,), value)
+    exact = depth * float(np.float32(value)) ** 2
+    for got in (x @ x, (x[None] @ x[:, None])[0, 0], (x[None] @ x)[0]):
+        assert abs(got.item() - exact) <= 3e-6 * exact

@@ -106,8 +106,12 @@ class Chunk {
   }
 
   void run(size_t begin, size_t end) {
-    for (size_t at = begin; at < end; at += kBlock) {
-      run_block(at, std::min(kBlock, end - at));
+    size_t step = streaming_ ? kStreamedPiece / out_size_ : kBlock;
+    for (size_t at = begin; at < end; at += step) {
+      run_block(at, std::min(step, end - at));
+    }
+    if (streaming_) {
+      finish_streaming();
     }
   }
 

@@ -58,6 +58,7 @@ MLX_ISA_KERNEL(
     (const void* src, void* dst, int64_t stride, size_t n, size_t item_size))
 
 // Copies past the caches: for results much larger than the last-level cache
-// that are not read again soon. Saves reading the destination's lines.
+// that are not read again soon. Saves reading the destination's lines. Weakly
+// ordered: finish_streaming() (streaming.h) comes before others may look.
 MLX_ISA_KERNEL(
     void, copy_streaming, (const void* src, void* dst, size_t size_bytes))

@@ -100,8 +100,6 @@ void copy_streaming(const void* src, void* dst, size_t size_bytes) {
 #endif
   }
   __builtin_memcpy(to + i, from + i, size_bytes - i);
-  // Orders the weakly ordered stores before whatever publishes the result.
-  _mm_sfence();
 }
 
 }  // namespace mlx::core::cpu::MLX_ISA

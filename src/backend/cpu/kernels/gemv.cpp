@@ -30,6 +30,9 @@ T fold_lanes(const T* lanes) {
   return part[0];
 }
 
+/// Elements added to one set of sums; a multiple of every vector.
+constexpr int64_t kDotBlock = 2048;
+
 /// Lines x Rows dot products at once; the more there are, the fewer loads.
 template <typename T, typename S, int Lines, int Rows>
 void dot_lines(
@@ -40,13 +43,25 @@ void dot_lines(
     const GemvSums<T>& sums) {
   using V = Vec<T>;
   V acc[Lines][Rows];
+  V total[Lines][Rows];
+  auto clear = [](V(&sums)[Lines][Rows]) __attribute__((always_inline)) {
 #pragma GCC unroll 8
-  for (int i = 0; i < Lines; ++i) {
+    for (int i = 0; i < Lines; ++i) {
 #pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-      acc[i][r] = V(T(0));
+      for (int r = 0; r < Rows; ++r) {
+        sums[i][r] = V(T(0));
+      }
     }
-  }
+  };
+  auto add_up = [&]() __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int i = 0; i < Lines; ++i) {
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+        total[i][r] += acc[i][r];
+      }
+    }
+  };
   auto step = [&](int64_t k, auto load_w, auto load_x)
       __attribute__((always_inline)) {
     V weights[Lines];
@@ -63,14 +78,24 @@ void dot_lines(
       }
     }
   };
+  clear(total);
+  const int64_t whole = depth / V::size * V::size;
   int64_t k = 0;
-  for (; k + V::size <= depth; k += V::size) {
-    step(
-        k,
-        [](const S* p) __attribute__((always_inline)) { return load_as<T>(p); },
-        [](const T* p) __attribute__((always_inline)) { return V::load(p); });
+  while (k < whole) {
+    // Blocks, so that errors grow with their number and not with the depth.
+    int64_t end = whole - k < kDotBlock ? whole : k + kDotBlock;
+    clear(acc);
+    for (; k < end; k += V::size) {
+      step(
+          k,
+          [](const S* p)
+              __attribute__((always_inline)) { return load_as<T>(p); },
+          [](const T* p) __attribute__((always_inline)) { return V::load(p); });
+    }
+    add_up();
   }
   if (size_t rest = size_t(depth - k); rest > 0) {
+    clear(acc);
     step(
         k,
         [&](const S* p) __attribute__((always_inline)) {
@@ -79,13 +104,14 @@ void dot_lines(
         [&](const T* p) __attribute__((always_inline)) {
           return V::load_partial(p, rest);
         });
+    add_up();
   }
   alignas(64) T lanes[Lines][Rows][V::size];
 #pragma GCC unroll 8
   for (int i = 0; i < Lines; ++i) {
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
-      acc[i][r].store(lanes[i][r]);
+      total[i][r].store(lanes[i][r]);
     }
   }
   for (int i = 0; i < Lines; ++i) {
