@@ -74,8 +74,13 @@ MLX_INLINE void write_row(
     }
     return Bias ? v + load(b) : v;
   };
+  // Meanwhile memory reads the next row, which follows.
+  constexpr size_t kLine = 64 / sizeof(T);
   size_t i = 0;
   for (; i + V::size <= n; i += V::size) {
+    if (i % kLine == 0) {
+      __builtin_prefetch(x + n + i);
+    }
     auto load = [i](const T* p) { return load_as<A>(p + i); };
     store_as(value(load(x), load), y + i);
   }

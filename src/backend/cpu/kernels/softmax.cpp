@@ -58,10 +58,13 @@ MLX_INLINE A row_max(const T* x, size_t n) {
   return max(m[0]);
 }
 
-// e[i] = exp(x[i] - m) unless `e` is null; the sum.
+// e[i] = exp(x[i] - m) unless `e` is null; the sum. Asks for as many elements
+// behind these, a line at a time: exponentials leave memory idle, and the next
+// row is what follows.
 template <bool Store, typename A, typename T>
 MLX_INLINE A exp_sum(const T* x, A m, A* e, size_t n) {
   using V = Vec<A>;
+  constexpr size_t kLine = 64 / sizeof(T);
   V shift(m);
   V sums[4];
   for (V& v : sums) {
@@ -69,6 +72,9 @@ MLX_INLINE A exp_sum(const T* x, A m, A* e, size_t n) {
   }
   size_t i = 0;
   for (; i + 4 * V::size <= n; i += 4 * V::size) {
+    for (size_t k = 0; k < 4 * V::size; k += kLine) {
+      __builtin_prefetch(x + n + i + k);
+    }
     for (int k = 0; k < 4; ++k) {
       V v = math::exp(get<A>(x + i + k * V::size) - shift);
       if (Store) {
