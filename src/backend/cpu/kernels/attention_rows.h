@@ -7,6 +7,10 @@
 #include "backend/cpu/simd/vec.h"
 #include "backend/cpu/simd/vec_convert.h"
 
+// One copy in a compile unit: in each of a dozen callers it would take the
+// compiler half a minute.
+#define MLX_ONCE [[maybe_unused, gnu::noinline]] static
+
 namespace mlx::core::cpu::MLX_ISA {
 
 using F = Vec<float>;
@@ -56,7 +60,7 @@ static inline void add_mask(
 }
 
 // Masks of row r for keys [first, first + n); what lies behind goes to -inf.
-static inline void mask_row(
+MLX_ONCE void mask_row(
     const AttentionBlock& b, size_t r, size_t first, size_t n, float* scores) {
   size_t limit = b.limits[r];
   for (size_t j = limit > first ? limit - first : 0; j < n; ++j) {
@@ -110,7 +114,7 @@ struct Running {
 };
 
 // Scores to weights; rescales the row's sums when the maximum grows.
-static inline void soften_row(
+MLX_ONCE void soften_row(
     float* scores, float* sums, size_t width, Running& run) {
   F m(scores[0]);
   for (size_t j = 0; j < kAttentionKeys; j += F::size) {
