@@ -274,15 +274,22 @@ TEST(StreamWorkerTest, ForkedChildStartsAnew) {
 
 TEST(StreamWorkerTest, PendingWorkStaysWithTheParent) {
   StreamWorker worker;
+  std::atomic<bool> begun{false};
   std::atomic<bool> go{false};
   std::atomic<int> ran{0};
   worker.enqueue([&] {
+    begun = true;
     while (!go) {
       std::this_thread::yield();
     }
     ++ran;
   });
   worker.enqueue([&] { ++ran; });
+  // AddressSanitizer holds a lock of its own while a thread starts, which a
+  // child forked in that moment would find taken for good.
+  while (!begun) {
+    std::this_thread::yield();
+  }
   int generation = core::detail::fork_generation();
   pid_t child = fork();
   if (child == 0) {
