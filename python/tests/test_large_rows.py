@@ -57,3 +57,40 @@ def test_sort_with_nan_and_equal_digits() -> None:
     columns = np.stack([x, -x], 1)
     got = np.array(mx.sort(mx.array(columns), 0))
     assert np.array_equal(got, np.sort(columns, 0), equal_nan=True)
+
+
+@pytest.mark.parametrize("tokens", [1, 2])
+@pytest.mark.parametrize("mask", [None, "causal", "bool"])
+@pytest.mark.parametrize("has_sinks", [False, True])
+def test_attention_of_few_rows_over_many_keys(
+    tokens: int, mask: str | None, has_sinks: bool
+) -> None:
+    """Keys are cut into ranges for the threads; their results are joined."""
+    rng = np.random.default_rng(tokens)
+    heads, kv_heads, keys, size = 6, 2, 4099, 40
+    q = rng.standard_normal((1, heads, tokens, size), np.float32)
+    k = rng.standard_normal((1, kv_heads, keys, size), np.float32)
+    v = rng.standard_normal((1, kv_heads, keys, size), np.float32)
+    sinks = rng.standard_normal(heads).astype(np.float32)
+    seen = np.ones((tokens, keys), bool)
+    if mask == "causal":
+        seen = np.tri(tokens, keys, keys - tokens, bool)
+    elif mask == "bool":
+        seen = np.arange(keys)[None] >= 3000  # whole ranges see nothing
+        seen = np.repeat(seen, tokens, 0)
+    wide_k, wide_v = (np.repeat(a.astype(np.float64), 3, 1) for a in (k, v))
+    scores = np.where(seen, q @ wide_k.swapaxes(-1, -2) * size**-0.5, -np.inf)
+    top = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(-1, keepdims=True)
+    if has_sinks:
+        total = total + np.exp(sinks[None, :, None, None] - top)
+    got = mx.fast.scaled_dot_product_attention(
+        mx.array(q),
+        mx.array(k),
+        mx.array(v),
+        scale=size**-0.5,
+        mask=mx.array(seen) if mask == "bool" else mask,
+        sinks=mx.array(sinks) if has_sinks else None,
+    )
+    close(got, weights / total @ wide_v)

@@ -39,20 +39,15 @@ void softmax(const Softmax&, const array& x, array& out) {
   char* to = out.data<char>();
   size_t row_bytes = n * x.itemsize();
   bool streaming = !in_place && should_stream_rows(out.nbytes(), row_bytes);
-  auto run = [&](const char* x_rows, char* y_rows, size_t rows) {
-    softmax_rows(x_rows, y_rows, rows, n, x.dtype());
-  };
-  parallel_for(
+  parallel_rows(
+      from,
+      to,
       out.size() / n,
+      row_bytes,
       std::max<size_t>(1, kGrain / n),
-      [&](size_t begin, size_t end) {
-        const char* x_rows = from + begin * row_bytes;
-        char* y_rows = to + begin * row_bytes;
-        if (streaming) {
-          stream_rows(x_rows, y_rows, end - begin, row_bytes, run);
-        } else {
-          run(x_rows, y_rows, end - begin);
-        }
+      streaming,
+      [&](const char* x_rows, char* y_rows, size_t rows) {
+        softmax_rows(x_rows, y_rows, rows, n, x.dtype());
       });
 }
 

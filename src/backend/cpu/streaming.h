@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "backend/cpu/kernels/elementwise.h"
+#include "backend/cpu/threads.h"
 
 namespace mlx::core::cpu {
 
@@ -43,6 +44,28 @@ void stream_rows(
     copy_streaming(buffer, to + r * row_bytes, count * row_bytes);
   }
   finish_streaming();
+}
+
+/// fn(from, to, rows) for ranges that together cover all rows, on several
+/// threads; a thread takes `grain` rows at least.
+template <typename Fn>
+void parallel_rows(
+    const char* from,
+    char* to,
+    size_t rows,
+    size_t row_bytes,
+    size_t grain,
+    bool streaming,
+    Fn&& fn) {
+  parallel_for(rows, grain, [&](size_t begin, size_t end) {
+    const char* first = from + begin * row_bytes;
+    char* target = to + begin * row_bytes;
+    if (streaming) {
+      stream_rows(first, target, end - begin, row_bytes, fn);
+    } else {
+      fn(first, target, end - begin);
+    }
+  });
 }
 
 }  // namespace mlx::core::cpu
