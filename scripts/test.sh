@@ -19,7 +19,7 @@ check() {
 }
 
 format_cpp() {
-  git ls-files '*.h' '*.cpp' | xargs -r clang-format --dry-run -Werror
+  git ls-files "*.h" "*.cpp" "*.cu" "*.cuh" | xargs -r clang-format --dry-run -Werror
 }
 
 sanitized() {

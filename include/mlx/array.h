@@ -166,7 +166,7 @@ class MLX_API array {
   const std::vector<array>& inputs() const { return desc_->inputs; }
   std::vector<array>& inputs() { return desc_->inputs; }
 
-  /// Whether nobody else can see this array's buffer.
+  /// Whether nobody else can see this array's buffer, nor has a copy of it.
   bool is_donatable() const {
     return desc_.use_count() == 1 && desc_->data.use_count() == 1 &&
            is_let_go();
@@ -303,6 +303,9 @@ class MLX_API array {
   explicit array(std::shared_ptr<Desc> desc) : desc_(std::move(desc)) {}
   char* host_data() const;
   void check_item() const;
+  /// The address of the only element; read into `to` from a device, so that
+  /// the rest of its block stays there.
+  const void* read_item(void* to) const;
   /// Has what other threads read before they let go come before our writes.
   bool is_let_go() const;
   void release_siblings();
@@ -458,7 +461,9 @@ template <typename T>
 T array::item() const {
   check_item();
   return detail::visit_dtype(dtype(), [&](auto tag) {
-    return detail::convert<T>(*data<decltype(tag)>());
+    using Element = decltype(tag);
+    alignas(16) char bytes[sizeof(Element)];
+    return detail::convert<T>(*static_cast<const Element*>(read_item(bytes)));
   });
 }
 

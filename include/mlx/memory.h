@@ -1,5 +1,8 @@
-// What the allocator holds, and limits on it. All sizes in bytes. Freed buffers
+// What the allocators hold, and limits on it. All sizes in bytes. Freed buffers
 // are kept for reuse (the cache) until a limit or clear_cache gives them back.
+// Counters are sums over host memory and the memory of a gpu in use. A limit
+// holds for each of the two by itself; what is returned as the limit is that
+// of the default device's memory.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 // device; everything that differs stands below, one folder a backend.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <typeindex>
@@ -25,6 +26,15 @@ using DeviceInfo =
 /// skipped, and the events carry the error.
 struct EvalContext {
   Error error;
+};
+
+/// Work that was recorded once and can be submitted again as one piece. It
+/// reads and writes the memory that it was recorded with: new inputs are
+/// written into the old ones.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void replay() = 0;
 };
 
 class Backend {
@@ -59,6 +69,14 @@ class Backend {
   /// Hands over what was submitted but held back to be batched.
   virtual void flush(Stream s) = 0;
   virtual void synchronize(Stream s) = 0;
+
+  /// Calls `work` and records what the calling thread submits to `s` meanwhile
+  /// in place of running it; memory that it takes stays with the recording.
+  /// Null, with nothing called, where the backend gains nothing by it.
+  virtual std::shared_ptr<Recording> record(
+      Stream, const std::function<void()>&) {
+    return nullptr;
+  }
 };
 
 /// The backend of a device type, or nullptr when this build or machine has

@@ -1,11 +1,61 @@
-// The only file that knows which backends this build has.
+// The only file that knows which backends there are. The CPU is part of this
+// library; CUDA is a library of its own beside it, loaded when there is a
+// driver, so that nothing here depends on one.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+
 #include "backend/backend.h"
 #include "backend/cpu/backend.h"
+#include "mlx/version.h"
 
 namespace mlx::core {
 
+namespace {
+
+struct Loaded {
+  Backend* backend = nullptr;
+  std::string why;  // there is none
+};
+
+// The folder of this library, with a slash at its end.
+std::string own_folder() {
+  Dl_info info{};
+  dladdr(reinterpret_cast<void*>(&get_backend), &info);
+  std::string path = info.dli_fname ? info.dli_fname : "";
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+Loaded load_cuda() {
+  if (std::getenv("MLX_DISABLE_CUDA")) {
+    return {nullptr, "MLX_DISABLE_CUDA is set"};
+  }
+  if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    return {nullptr, "this machine has no NVIDIA driver"};
+  }
+  std::string path = own_folder() + "libmlx_cuda.so";
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    return {
+        nullptr, std::string("the CUDA library does not load: ") + dlerror()};
+  }
+  using Open = Backend* (*)(int version, const char** why);
+  auto open = reinterpret_cast<Open>(dlsym(library, "mlx_cuda_backend"));
+  const char* why = "its CUDA library is broken";
+  Backend* backend = open ? open(MLX_VERSION_NUMERIC, &why) : nullptr;
+  return {backend, backend ? "" : why};
+}
+
+const Loaded& cuda() {
+  static const auto* loaded = new Loaded(load_cuda());
+  return *loaded;
+}
+
+}  // namespace
+
 Backend* find_backend(Device::DeviceType type) {
-  return type == Device::cpu ? &cpu::backend() : nullptr;
+  return type == Device::cpu ? &cpu::backend() : cuda().backend;
 }
 
 Backend& get_backend(Device::DeviceType type) {
@@ -13,8 +63,7 @@ Backend& get_backend(Device::DeviceType type) {
     return *found;
   }
   throw std::runtime_error(
-      "[gpu] no usable backend: this process has no NVIDIA driver or no CUDA "
-      "library. Use mx.cpu.");
+      "[gpu] no usable backend: " + cuda().why + ". Use mx.cpu.");
 }
 
 }  // namespace mlx::core

@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 
+#include "backend/buffer.h"
 #include "graph/claims.h"
 #include "graph/tracing.h"
 #include "mlx/primitives.h"
@@ -303,7 +304,9 @@ bool array::is_let_go() const {
 #else
   std::atomic_thread_fence(std::memory_order_acquire);
 #endif
-  return true;
+  // A copy of the bytes elsewhere would not see what is written.
+  BufferRecord* record = record_of(desc_->data->buffer);
+  return record != nullptr && record->is_in_one_place();
 }
 
 array::~array() {
@@ -363,6 +366,16 @@ void array::release_siblings() {
 char* array::host_data() const {
   auto* base = static_cast<char*>(desc_->data->buffer.raw_ptr());
   return base + desc_->offset;
+}
+
+const void* array::read_item(void* to) const {
+  BufferRecord* record = record_of(desc_->data->buffer);
+  if (record->host.load(std::memory_order_acquire) != nullptr) {
+    return host_data();
+  }
+  auto offset = static_cast<size_t>(desc_->offset);
+  device_memory()->read(record, offset, itemsize(), to);
+  return to;
 }
 
 void array::check_item() const {

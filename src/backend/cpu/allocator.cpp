@@ -93,10 +93,18 @@ allocator::Buffer CpuAllocator::malloc(size_t size) {
 }
 
 void CpuAllocator::free(allocator::Buffer buffer) {
-  auto* block = static_cast<Block*>(record_of(buffer));
-  if (block == nullptr) {
+  BufferRecord* record = record_of(buffer);
+  if (record == nullptr) {
     return;
   }
+  if (BufferRecord* on_device = record->device.load(relaxed)) {
+    record->device.store(nullptr, relaxed);
+    device_memory()->free(on_device);
+    if (on_device == record) {
+      return;
+    }
+  }
+  auto* block = static_cast<Block*>(record);
   if (block->size_class == Block::foreign) {
     release(buffer);
     return;
@@ -135,7 +143,8 @@ allocator::Buffer CpuAllocator::make_buffer(void* ptr, size_t size) {
 
 void CpuAllocator::release(allocator::Buffer buffer) {
   auto* block = static_cast<Block*>(record_of(buffer));
-  if (block != nullptr && block->size_class != Block::foreign) {
+  if (block != nullptr &&
+      (block->device != nullptr || block->size_class != Block::foreign)) {
     free(buffer);
     return;
   }
@@ -145,6 +154,13 @@ void CpuAllocator::release(allocator::Buffer buffer) {
 void CpuAllocator::reset_peak_memory() {
   std::lock_guard guard(lock_);
   peak_.store(0, relaxed);
+}
+
+void CpuAllocator::note_peak(size_t active) {
+  std::lock_guard guard(lock_);
+  if (active > peak_.load(relaxed)) {
+    peak_.store(active, relaxed);
+  }
 }
 
 size_t CpuAllocator::set_memory_limit(size_t limit) {
@@ -244,6 +260,9 @@ CpuAllocator::Block* CpuAllocator::shrink_cache(size_t most) {
 void CpuAllocator::count_in(size_t bytes) {
   size_t active = active_.load(relaxed) + bytes;
   active_.store(active, relaxed);
+  if (DeviceMemory* device = device_memory()) {
+    active += device->active_memory();
+  }
   if (active > peak_.load(relaxed)) {
     peak_.store(active, relaxed);
   }

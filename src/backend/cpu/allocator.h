@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "backend/buffer.h"
-#include "backend/cpu/size_class.h"
+#include "backend/common/size_class.h"
 #include "backend/cpu/spin_lock.h"
 #include "mlx/allocator.h"
 
@@ -44,6 +44,8 @@ class CpuAllocator final : public allocator::Allocator {
   size_t memory_limit() const { return memory_limit_.load(relaxed); }
   size_t cache_limit() const { return cache_limit_.load(relaxed); }
   void reset_peak_memory();
+  /// The most of host and device memory together, told by the device.
+  void note_peak(size_t active);
   size_t set_memory_limit(size_t limit);
   size_t set_cache_limit(size_t limit);
   void clear_cache();

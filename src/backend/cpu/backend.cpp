@@ -5,6 +5,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "backend/buffer.h"
 #include "backend/cpu/stream_worker.h"
 #include "backend/cpu/thread_tools.h"
 #include "types/error.h"
@@ -74,6 +75,16 @@ StreamWorker& worker(Stream s) {
   return *slot;
 }
 
+// Brings what a device has computed here, before a kernel takes it for memory
+// that it may write to.
+void fetch_inputs(const array& node) {
+  if (device_memory() != nullptr) {
+    for (const array& in : node.inputs()) {
+      allocator::Buffer(in.buffer()).raw_ptr();
+    }
+  }
+}
+
 // Derivatives will read the inputs again when the graph is kept: they are held,
 // so that no kernel takes their memory over.
 void run_node(array& node, bool keep_graph) {
@@ -83,6 +94,7 @@ void run_node(array& node, bool keep_graph) {
   if (keep_graph) {
     held = node.inputs();
   }
+  fetch_inputs(node);
   if (auto kernel = kernels().find(typeid(op))) {
     kernel(op, node.inputs(), outputs);
   } else {
@@ -192,6 +204,7 @@ class CpuBackend final : public Backend {
       for (array& in : node.inputs()) {
         in.wait();
       }
+      fetch_inputs(node);
       std::vector<array> outputs = node.outputs();
       node.primitive().eval_cpu(node.inputs(), outputs);
     } catch (const std::exception& e) {

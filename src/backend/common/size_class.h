@@ -1,4 +1,4 @@
-// Block sizes of the CPU allocator: multiples of 64 bytes up to 512, then 8
+// Block sizes of the allocators: multiples of 64 bytes up to 512, then 8
 // sizes for each power of two, from 2 MiB on 16. A block is thus at most 12.5 %
 // (from 2 MiB on 6.25 %) larger than what was asked, and all powers of two, and
 // what is 8 to 15 times one, fit exactly.
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mlx::core::cpu {
+namespace mlx::core {
 
 struct SizeClass {
   static constexpr int small_count = 8;
@@ -42,4 +42,4 @@ struct SizeClass {
   }
 };
 
-}  // namespace mlx::core::cpu
+}  // namespace mlx::core

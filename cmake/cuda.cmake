@@ -1,0 +1,37 @@
+# libmlx_cuda: the CUDA backend, a library of its own beside libmlx, which loads
+# it when the machine has a driver. Needs a CUDA 13 toolkit, no GPU.
+# Code for Hopper, and portable code that the driver compiles for later chips.
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 90a-real 90-virtual)
+endif()
+if(CCACHE)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+enable_language(CUDA)
+# CMake 3.25 does not know how nvcc is asked for C++20.
+set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+find_package(CUDAToolkit 13 REQUIRED)
+
+file(GLOB_RECURSE MLX_CUDA_SOURCES CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cu)
+add_library(mlx_cuda MODULE ${MLX_CUDA_SOURCES})
+target_include_directories(mlx_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
+                                            ${PROJECT_SOURCE_DIR}/src)
+# Static: whoever loads it needs the driver, cuBLASLt and nothing else.
+set_target_properties(mlx_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+target_link_libraries(mlx_cuda PRIVATE mlx CUDA::cudart_static CUDA::cublasLt
+                                       ${CMAKE_DL_LIBS})
+target_compile_options(
+  mlx_cuda
+  PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>
+          $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall --expt-relaxed-constexpr
+          --extended-lambda -lineinfo -diag-suppress=20012>)
+# Beside libmlx in a build folder and in the installed package. The libraries
+# of CUDA come from the toolkit or from the nvidia-* wheels beside the package.
+set_target_properties(
+  mlx_cuda
+  PROPERTIES LIBRARY_OUTPUT_DIRECTORY $<TARGET_FILE_DIR:mlx>
+             INSTALL_RPATH
+             "$ORIGIN;$ORIGIN/../../nvidia/cu13/lib;$ORIGIN/../../nvidia/cudnn/lib")

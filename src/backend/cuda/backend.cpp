@@ -1,0 +1,331 @@
+// Submitting nodes to the device, events, recordings; the entrance of the
+// library.
+#include "backend/cuda/backend.h"
+
+#include <atomic>
+
+#include "mlx/version.h"
+#include "types/error.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+// Events of CUDA are made once and used again.
+class EventPool {
+ public:
+  cudaEvent_t take() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        cudaEvent_t event = free_.back();
+        free_.pop_back();
+        return event;
+      }
+    }
+    cudaEvent_t event = nullptr;
+    check(
+        cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+        "creating an event");
+    return event;
+  }
+  void give_back(cudaEvent_t event) {
+    std::lock_guard lock(mutex_);
+    free_.push_back(event);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<cudaEvent_t> free_;
+};
+
+EventPool& event_pool() {
+  static auto* pool = new EventPool;
+  return *pool;
+}
+
+// Raises what a kernel has done wrong. The device is lost then: every later
+// call finds the same.
+void check_work(cudaError_t status, Encoder& e) {
+  if (status == cudaSuccess) {
+    e.forget_ops();
+    return;
+  }
+  throw std::runtime_error(
+      std::string("[cuda] a kernel failed: ") + cudaGetErrorString(status) +
+      ". Operations under way: " + e.recent_ops() +
+      ". With MLX_CUDA_SYNC=1 each is waited for and the one is named.");
+}
+
+class CudaEvent final : public detail::EventState {
+ public:
+  explicit CudaEvent(Stream s) : stream_(s), event_(event_pool().take()) {}
+  ~CudaEvent() override { event_pool().give_back(event_); }
+
+  void wait() override {
+    check_not_lost();
+    while (!recorded_.load(std::memory_order_acquire)) {
+      recorded_.wait(false, std::memory_order_acquire);
+    }
+    if (done_.load(std::memory_order_acquire)) {
+      return;
+    }
+    cudaError_t status = cudaEventSynchronize(event_);
+    if (status != cudaSuccess) {
+      Encoder& e = encoder(stream_);
+      std::lock_guard lock(e.mutex());
+      check_work(status, e);
+    }
+    done_.store(true, std::memory_order_release);
+  }
+
+  void wait(Stream s) override {
+    if (s.device == Device::gpu) {
+      Encoder& e = encoder(s);
+      std::lock_guard lock(e.mutex());
+      wait_on(e);
+    } else {
+      wait();
+    }
+  }
+
+  void signal(Stream s) override {
+    Encoder& e = encoder(s);
+    std::lock_guard lock(e.mutex());
+    record_on(e);
+  }
+
+  bool is_signaled() const override {
+    return done_.load(std::memory_order_acquire) ||
+           (recorded_.load(std::memory_order_acquire) &&
+            cudaEventQuery(event_) == cudaSuccess);
+  }
+
+  void record_on(Encoder& e) {
+    check(cudaEventRecord(event_, e.stream()), "recording an event");
+    recorded_.store(true, std::memory_order_release);
+    recorded_.notify_all();
+  }
+  void wait_on(Encoder& e) {
+    check(cudaStreamWaitEvent(e.stream(), event_, 0), "waiting for an event");
+  }
+
+ private:
+  Stream stream_;
+  cudaEvent_t event_;
+  std::atomic<bool> recorded_{false};
+  std::atomic<bool> done_{false};
+};
+
+// A CUDA graph with the memory that its kernels use.
+class CudaRecording final : public Recording {
+ public:
+  CudaRecording(Stream s, Encoder& e)
+      : stream_(s), lane_(new Lane(e.stream())) {
+    lane_->is_private = true;
+    memory().add_lane(*lane_);
+  }
+  ~CudaRecording() override {
+    if (graph_ != nullptr) {
+      cudaGraphExecDestroy(graph_);
+    }
+    // Blocks in use know the lane by its address, so it stays.
+    memory().end_lane(*lane_, encoder(stream_).lane());
+  }
+
+  Lane& lane() { return *lane_; }
+  void keep(cudaGraph_t graph) {
+    check(cudaGraphInstantiate(&graph_, graph, 0), "making a graph");
+  }
+
+  void replay() override {
+    Encoder& e = encoder(stream_);
+    std::lock_guard lock(e.mutex());
+    e.set_op("replay");
+    check(cudaGraphLaunch(graph_, e.stream()), "launching a graph");
+  }
+
+ private:
+  Stream stream_;
+  Lane* lane_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+bool waits_after_each() {
+  static const bool yes = std::getenv("MLX_CUDA_SYNC") != nullptr;
+  return yes;
+}
+
+void run_node(array& node, Encoder& e) {
+  Primitive& op = node.primitive();
+  std::vector<array> outputs = node.outputs();
+  bool keep_graph = node.is_tracer();
+  std::vector<array> held;
+  if (keep_graph) {
+    held = node.inputs();  // so that no kernel takes their memory over
+  }
+  if (auto kernel = kernels().find(typeid(op))) {
+    std::lock_guard lock(e.mutex());
+    e.set_op(op.name());
+    kernel(op, node.inputs(), outputs, e);
+    if (waits_after_each()) {
+      check_work(cudaStreamSynchronize(e.stream()), e);
+    }
+  } else {
+    op.eval_gpu(node.inputs(), outputs);
+  }
+  if (!keep_graph) {
+    node.detach();
+  }
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const cudaDeviceProp& found) {
+    info_["device_name"] = std::string(found.name);
+    info_["architecture"] =
+        "sm_" + std::to_string(found.major) + std::to_string(found.minor);
+    info_["memory_size"] = found.totalGlobalMem;
+    info_["max_recommended_working_set_size"] = found.totalGlobalMem / 20 * 19;
+    info_["max_buffer_length"] = found.totalGlobalMem / 20 * 19;
+    memory();
+  }
+
+  const char* name() const override { return "cuda"; }
+  // One device a process, the first that the driver shows it
+  // (CUDA_VISIBLE_DEVICES chooses).
+  int device_count() const override { return 1; }
+  const DeviceInfo& device_info(int) const override { return info_; }
+
+  bool has_kernel(std::type_index op) const override {
+    return kernels().find(op) != nullptr;
+  }
+
+  void run_kernel(
+      Primitive& op,
+      const std::vector<array>& inputs,
+      std::vector<array>& outputs) override {
+    auto kernel = kernels().find(typeid(op));
+    if (!kernel) {
+      throw std::runtime_error(message(op.name(), "has no cuda kernel."));
+    }
+    Encoder& e = encoder(op.stream());
+    std::lock_guard lock(e.mutex());
+    kernel(op, inputs, outputs, e);
+  }
+
+  void run_inline(array& node) override {
+    run_node(node, encoder(node.primitive().stream()));
+    wait_for_stream(node.primitive().stream());
+  }
+
+  // The launches stay in the stream's order; what goes wrong in a kernel is
+  // found by who waits.
+  void submit(array node, std::shared_ptr<EvalContext> context) override {
+    if (!context->error.valid()) {
+      run_node(node, encoder(node.primitive().stream()));
+    }
+  }
+
+  bool runs_inline(Stream) const override { return false; }
+
+  std::shared_ptr<detail::EventState> make_event(Stream s) override {
+    return std::make_shared<CudaEvent>(s);
+  }
+
+  void signal(
+      Stream s, Event event, std::shared_ptr<EvalContext> context) override {
+    event.set_error(context->error);
+    event.cast<CudaEvent>().signal(s);
+  }
+
+  // Another backend's event is waited for here: its result has to be copied
+  // to the device by this thread anyway.
+  void wait(
+      Stream s, Event event, std::shared_ptr<EvalContext> context) override {
+    if (event.stream().device == Device::gpu) {
+      event.cast<CudaEvent>().wait(s);
+    } else {
+      event.cast<detail::EventState>().wait();
+    }
+    context->error.store_if_valid(event.load_error());
+  }
+
+  void flush(Stream) override {}
+
+  void synchronize(Stream s) override { wait_for_stream(s); }
+
+  std::shared_ptr<Recording> record(
+      Stream s, const std::function<void()>& work) override;
+
+ private:
+  static void wait_for_stream(Stream s) {
+    Encoder& e = encoder(s);
+    cudaError_t status = cudaStreamSynchronize(e.stream());
+    std::lock_guard lock(e.mutex());
+    check_work(status, e);
+  }
+
+  DeviceInfo info_;
+};
+
+std::shared_ptr<Recording> CudaBackend::record(
+    Stream s, const std::function<void()>& work) {
+  Encoder& e = encoder(s);
+  auto recording = std::make_shared<CudaRecording>(s, e);
+  check(
+      cudaStreamBeginCapture(e.stream(), cudaStreamCaptureModeRelaxed),
+      "beginning to record");
+  Lane* before = e.set_lane(&recording->lane());
+  cudaGraph_t graph = nullptr;
+  auto end = [&] {
+    e.set_lane(before);
+    return cudaStreamEndCapture(e.stream(), &graph);
+  };
+  try {
+    work();
+  } catch (...) {
+    end();
+    if (graph != nullptr) {
+      cudaGraphDestroy(graph);
+    }
+    throw;
+  }
+  check(end(), "recording");
+  recording->keep(graph);
+  cudaGraphDestroy(graph);
+  return recording;
+}
+
+}  // namespace
+
+}  // namespace mlx::core::cuda
+
+/// The entrance: the backend, or null and a reason.
+extern "C" __attribute__((visibility("default"))) mlx::core::Backend*
+mlx_cuda_backend(int version, const char** why) {
+  if (version != MLX_VERSION_NUMERIC) {
+    *why = "the CUDA library is of another version";
+    return nullptr;
+  }
+  int count = 0;
+  cudaError_t status = cudaGetDeviceCount(&count);
+  cudaDeviceProp found{};
+  if (status == cudaSuccess && count > 0) {
+    status = cudaGetDeviceProperties(&found, 0);
+  }
+  if (status != cudaSuccess || count == 0) {
+    *why = status == cudaSuccess ? "the driver shows no device"
+                                 : cudaGetErrorString(status);
+    return nullptr;
+  }
+  try {
+    static auto* backend = new mlx::core::cuda::CudaBackend(found);
+    return backend;
+  } catch (const std::exception& e) {
+    static std::string text;
+    text = e.what();
+    *why = text.c_str();
+    return nullptr;
+  }
+}

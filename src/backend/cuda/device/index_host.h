@@ -1,0 +1,48 @@
+// The host's part of index.cuh: filling the tables.
+#pragma once
+
+#include "mlx/backend/common/utils.h"
+#include "types/error.h"
+
+namespace mlx::core::cuda {
+
+template <int operands>
+StridedAxes<operands> strided_axes(
+    const char* op, const Shape& shape, const std::vector<Strides>& strides) {
+  auto [sizes, merged] = collapse_contiguous_dims(shape, strides);
+  StridedAxes<operands> axes;
+  axes.ndim = static_cast<int>(sizes.size());
+  if (axes.ndim > StridedAxes<operands>::most) {
+    invalid(
+        op,
+        "too many axes that memory does not join: ",
+        axes.ndim,
+        ". The gpu takes up to ",
+        StridedAxes<operands>::most,
+        "; make the inputs contiguous.");
+  }
+  for (int i = 0; i < axes.ndim; ++i) {
+    axes.sizes[i] = FastDivisor(static_cast<uint32_t>(sizes[i]));
+    for (int k = 0; k < operands; ++k) {
+      axes.strides[k][i] = merged[k][i];
+    }
+  }
+  return axes;
+}
+
+/// Strides of `a` seen with `shape`, to which it broadcasts.
+inline Strides broadcast_strides(const array& a, const Shape& shape) {
+  Strides strides(shape.size(), 0);
+  size_t extra = shape.size() - a.ndim();
+  for (size_t i = 0; i < a.ndim(); ++i) {
+    strides[i + extra] = a.shape()[i] == 1 ? 0 : a.strides()[i];
+  }
+  return strides;
+}
+
+/// Whether 32 bits count the elements (and FastDivisor can be used).
+inline bool fits_32_bits(size_t size) {
+  return size < (size_t(1) << 31);
+}
+
+}  // namespace mlx::core::cuda

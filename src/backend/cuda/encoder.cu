@@ -1,0 +1,242 @@
+// Launches, addresses and uploads.
+#include <algorithm>
+#include <unordered_map>
+
+#include "backend/cuda/device/small_copy.cuh"
+#include "backend/cuda/encoder.h"
+#include "graph/fork.h"
+#include "mlx/backend/common/utils.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+__global__ void write_small(void* to, SmallBytes from, int count) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += blockDim.x) {
+    static_cast<unsigned char*>(to)[i] = from.bytes[i];
+  }
+}
+
+// One launch of a few hundred bytes costs less than one of the full size.
+struct FewBytes {
+  unsigned char bytes[256];
+};
+__global__ void write_few(void* to, FewBytes from, int count) {
+  int i = static_cast<int>(threadIdx.x);
+  if (i < count) {
+    static_cast<unsigned char*>(to)[i] = from.bytes[i];
+  }
+}
+
+// Names kept for an error message.
+constexpr size_t kOpsKept = 64;
+
+// The driver is opened while the library is loaded; a child forked later can
+// not use it.
+const int generation_of_use = detail::fork_generation();
+
+}  // namespace
+
+const DeviceFacts& device_facts() {
+  static const DeviceFacts facts = [] {
+    cudaDeviceProp found{};
+    check(cudaGetDeviceProperties(&found, 0), "asking for the device");
+    return DeviceFacts{
+        found.multiProcessorCount,
+        found.sharedMemPerBlockOptin,
+        static_cast<size_t>(found.l2CacheSize)};
+  }();
+  return facts;
+}
+
+namespace {
+
+cudaStream_t make_stream() {
+  cudaStream_t stream = nullptr;
+  check(
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+      "creating a stream");
+  return stream;
+}
+
+}  // namespace
+
+Encoder::Encoder(Stream)
+    : stream_(make_stream()), own_lane_(stream_), lane_(&own_lane_) {
+  memory().add_lane(own_lane_);
+}
+
+Encoder& encoder(Stream s) {
+  // Streams live as long as the process, and so do their encoders.
+  thread_local Encoder* last = nullptr;
+  thread_local int last_index = -1;
+  if (detail::fork_generation() != generation_of_use) {
+    throw std::runtime_error(
+        "[cuda] the process was forked after the gpu had been used; the child "
+        "cannot use it. Start processes by spawn, or use mx.cpu in the child.");
+  }
+  if (last_index == s.index) {
+    return *last;
+  }
+  static std::mutex mutex;
+  static auto* encoders = new std::unordered_map<int, Encoder*>;
+  std::lock_guard lock(mutex);
+  Encoder*& slot = (*encoders)[s.index];
+  if (slot == nullptr) {
+    slot = new Encoder(s);
+  }
+  last = slot;
+  last_index = s.index;
+  return *slot;
+}
+
+void Encoder::allocate(array& out) {
+  out.set_data(memory().buffer(out.nbytes(), *lane_));
+}
+
+void Encoder::allocate_like(array& out, const array& layout) {
+  out.set_data(
+      memory().buffer(out.nbytes(), *lane_),
+      layout.data_size(),
+      layout.strides(),
+      layout.flags());
+}
+
+bool Encoder::donate(const array& in, array& out) {
+  BufferRecord* record = record_of(in.buffer());
+  if (!record->is_on_device() || !is_donatable(in, out)) {
+    return false;
+  }
+  out.copy_shared_buffer(in);
+  return true;
+}
+
+array Encoder::temporary(Shape shape, Dtype dtype) {
+  array made(std::move(shape), dtype, nullptr, {});
+  allocate(made);
+  return made;
+}
+
+bool Encoder::host_scalar(const array& a, void* to) {
+  BufferRecord* record = record_of(a.buffer());
+  if (a.data_size() != 1 || record->device.load() != nullptr) {
+    return false;
+  }
+  auto* host = static_cast<const char*>(record->host.load());
+  std::memcpy(to, host + a.offset(), a.itemsize());
+  return true;
+}
+
+const void* Encoder::address(const array& a) {
+  BufferRecord* record = record_of(a.buffer());
+  BufferRecord* there = record->device.load(std::memory_order_acquire);
+  Block* block = there ? block_of(there) : upload_block(record);
+  memory().use(block, stream_);
+  return static_cast<const char*>(block->address) + a.offset();
+}
+
+Block* Encoder::upload_block(BufferRecord* record) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (BufferRecord* there = record->device.load(std::memory_order_acquire)) {
+    return block_of(there);
+  }
+  Block* block = memory().malloc(record->bytes, *lane_);
+  block->device.store(nullptr, std::memory_order_relaxed);
+  block->is_copy = true;
+  upload(block->address, record->host.load(), record->bytes);
+  record->device.store(block, std::memory_order_release);
+  return block;
+}
+
+void Encoder::upload(void* to, const void* from, size_t bytes) {
+  if (bytes <= SmallBytes::most) {
+    int count = static_cast<int>(bytes);
+    if (bytes <= sizeof(FewBytes)) {
+      FewBytes few{};
+      std::memcpy(few.bytes, from, bytes);
+      launch(write_few, 1, 256, 0, to, few, count);
+    } else {
+      SmallBytes small;
+      std::memcpy(small.bytes, from, bytes);
+      launch(write_small, 1, 256, 0, to, small, count);
+    }
+    return;
+  }
+  if (staging_ == nullptr) {
+    void* pinned = nullptr;
+    check(
+        cudaHostAlloc(&pinned, kPieces * kPiece, cudaHostAllocDefault),
+        "allocating pinned memory");
+    staging_ = static_cast<char*>(pinned);
+    for (cudaEvent_t& event : staged_) {
+      check(
+          cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+          "creating an event");
+    }
+  }
+  for (size_t at = 0; at < bytes; at += kPiece) {
+    size_t n = std::min(kPiece, bytes - at);
+    char* piece = staging_ + next_piece_ * kPiece;
+    cudaEvent_t event = staged_[next_piece_];
+    next_piece_ = (next_piece_ + 1) % kPieces;
+    check(cudaEventSynchronize(event), "copying to the gpu");
+    std::memcpy(piece, static_cast<const char*>(from) + at, n);
+    check(
+        cudaMemcpyAsync(
+            static_cast<char*>(to) + at,
+            piece,
+            n,
+            cudaMemcpyHostToDevice,
+            stream_),
+        "copying to the gpu");
+    check(cudaEventRecord(event, stream_), "recording an event");
+  }
+}
+
+void Encoder::fill_bytes(void* to, int value, size_t bytes) {
+  if (bytes > 0) {
+    check(cudaMemsetAsync(to, value, bytes, stream_), "filling memory");
+  }
+}
+
+void Encoder::copy_bytes(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) {
+    check(
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_),
+        "copying memory");
+  }
+}
+
+void Encoder::launch_kernel(
+    const void* kernel, dim3 grid, dim3 block, size_t shared, void** args) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
+    return;
+  }
+  check(
+      cudaLaunchKernel(kernel, grid, block, args, shared, stream_), "a launch");
+}
+
+void Encoder::set_op(const char* name) {
+  if (ops_.size() == kOpsKept) {
+    ops_.erase(ops_.begin(), ops_.begin() + kOpsKept / 2);
+  }
+  ops_.push_back(name);
+}
+
+std::string Encoder::recent_ops() {
+  std::string all;
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    bool seen = false;
+    for (size_t j = i + 1; j < ops_.size(); ++j) {
+      seen = seen || std::strcmp(ops_[i], ops_[j]) == 0;
+    }
+    if (!seen) {
+      all += all.empty() ? "" : ", ";
+      all += ops_[i];
+    }
+  }
+  return all;
+}
+
+}  // namespace mlx::core::cuda

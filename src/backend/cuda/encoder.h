@@ -1,0 +1,161 @@
+// What kernels get to do their work: addresses on the device, memory, and
+// launches on one stream. Kernels are written in .cu files as
+// `void softmax(const Softmax& op, const array& x, array& out, Encoder& e)`:
+// they give `out` memory and launch; they never wait.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/allocator.h"
+#include "backend/cuda/check.h"
+#include "mlx/array.h"
+#include "mlx/stream.h"
+
+namespace mlx::core::cuda {
+
+/// Device memory for the length of one kernel function: freed when it goes out
+/// of scope, used by what was launched until then.
+class Scratch {
+ public:
+  explicit Scratch(Block* block) : block_(block) {}
+  ~Scratch() {
+    if (block_ != nullptr) {
+      memory().free(block_);
+    }
+  }
+  Scratch(Scratch&& other) : block_(std::exchange(other.block_, nullptr)) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  Scratch& operator=(Scratch&&) = delete;
+
+  template <typename T = void>
+  T* get() const {
+    return static_cast<T*>(block_->address);
+  }
+
+ private:
+  Block* block_;
+};
+
+/// One per stream. Kernel functions run under its lock.
+class Encoder {
+ public:
+  explicit Encoder(Stream s);
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+
+  /// The device address of an array's first element; bytes that are on the
+  /// host are copied to the device first.
+  template <typename T = void>
+  const T* in(const array& a) {
+    return static_cast<const T*>(address(a));
+  }
+  /// The same for an output that has been allocated.
+  template <typename T = void>
+  T* out(array& a) {
+    return static_cast<T*>(const_cast<void*>(address(a)));
+  }
+
+  /// Gives `out` new row-major memory, or memory laid out like `layout`, which
+  /// has no gaps.
+  void allocate(array& out);
+  void allocate_like(array& out, const array& layout);
+  /// Gives `out` the memory of `in` where nobody else needs it (equal shapes
+  /// and strides wanted by the caller); says whether it did.
+  bool donate(const array& in, array& out);
+  /// An array of the kernel's own, e.g. a row-major copy of an input.
+  array temporary(Shape shape, Dtype dtype);
+  Scratch scratch(size_t bytes) {
+    return Scratch(memory().malloc(bytes, *lane_));
+  }
+
+  /// Whether the array is one element that the host has and the device has
+  /// not: its bytes then travel with a launch. Fills `to` (16 bytes).
+  static bool host_scalar(const array& a, void* to);
+
+  /// kernel<<<grid, block, shared>>>(args...). A grid with no blocks is fine.
+  template <typename... P, typename... A>
+  void launch(
+      void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A&&... args) {
+    static_assert(sizeof...(P) == sizeof...(A));
+    std::tuple<P...> values(std::forward<A>(args)...);
+    void* addresses[sizeof...(P)];
+    fill_addresses(values, addresses, std::index_sequence_for<P...>());
+    launch_kernel(
+        reinterpret_cast<const void*>(kernel), grid, block, shared, addresses);
+  }
+
+  void fill_bytes(void* to, int value, size_t bytes);
+  void copy_bytes(void* to, const void* from, size_t bytes);
+  /// Bytes of the host, which may change or go as soon as this returns.
+  void upload(void* to, const void* from, size_t bytes);
+
+  std::mutex& mutex() { return mutex_; }
+  Lane& lane() { return *lane_; }
+  /// Allocations come from `lane`; returns the one before.
+  Lane* set_lane(Lane* lane) { return std::exchange(lane_, lane); }
+
+  /// What is submitted now, for errors found later.
+  void set_op(const char* name);
+  /// The operations since the last call that found no error.
+  std::string recent_ops();
+  void forget_ops() { ops_.clear(); }
+
+ private:
+  template <typename Tuple, size_t... i>
+  static void fill_addresses(
+      Tuple& values, void** addresses, std::index_sequence<i...>) {
+    ((addresses[i] =
+          const_cast<void*>(static_cast<const void*>(&std::get<i>(values)))),
+     ...);
+  }
+
+  const void* address(const array& a);
+  Block* upload_block(BufferRecord* record);
+  void launch_kernel(
+      const void* kernel, dim3 grid, dim3 block, size_t shared, void** args);
+
+  cudaStream_t stream_;
+  Lane own_lane_;
+  Lane* lane_;
+  std::mutex mutex_;
+  std::vector<const char*> ops_;
+
+  // Pinned memory on the way to the device, in pieces used in turn.
+  static constexpr int kPieces = 4;
+  static constexpr size_t kPiece = size_t(2) << 20;
+  char* staging_ = nullptr;
+  cudaEvent_t staged_[kPieces] = {};
+  int next_piece_ = 0;
+};
+
+/// The encoder of a stream, made on first use.
+Encoder& encoder(Stream s);
+
+/// Facts about the device that launches need.
+struct DeviceFacts {
+  int multiprocessors;
+  size_t shared_bytes;  // the most that a block may ask for
+  size_t l2_bytes;
+};
+const DeviceFacts& device_facts();
+
+/// Blocks of `threads` for `items`, at most what `waves` times fills the
+/// device; kernels loop over the rest.
+inline dim3 grid_for(size_t items, int threads, int most_per_processor = 16) {
+  size_t blocks = (items + threads - 1) / threads;
+  size_t most = static_cast<size_t>(device_facts().multiprocessors) *
+                static_cast<size_t>(most_per_processor);
+  return dim3(static_cast<unsigned>(blocks < most ? blocks : most));
+}
+
+}  // namespace mlx::core::cuda
