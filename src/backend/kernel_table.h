@@ -26,6 +26,16 @@ class KernelTable {
   void add() {
     kernels_[std::type_index(typeid(Op))] = &call<Op, function>;
   }
+  /// The same for a function without `Extra`: it computes nothing.
+  template <typename Op, auto function>
+  void add_view() {
+    kernels_[std::type_index(typeid(Op))] = [](Primitive& op,
+                                               const std::vector<array>& inputs,
+                                               std::vector<array>& outputs,
+                                               Extra...) {
+      KernelTable<>::call<Op, function>(op, inputs, outputs);
+    };
+  }
 
   Kernel find(std::type_index op) const {
     auto it = kernels_.find(op);
@@ -33,6 +43,9 @@ class KernelTable {
   }
 
  private:
+  template <typename...>
+  friend class KernelTable;
+
   template <typename Op, auto function>
   static void call(
       Primitive& op,

@@ -1,7 +1,6 @@
-// Joining by strided copies into parts of the output; splitting by views.
+// Joining by strided copies into parts of the output; constants.
 #include "backend/cpu/join.h"
 
-#include "backend/common/view_plan.h"
 #include "backend/cpu/copy.h"
 #include "mlx/backend/common/utils.h"
 
@@ -41,18 +40,6 @@ void concatenate(
       copy_to_part(in, out, offset);
     }
     offset += in.shape(op.params().axis) * out.strides(op.params().axis);
-  }
-}
-
-void split(
-    const Split& op,
-    const std::vector<array>& inputs,
-    std::vector<array>& outputs) {
-  const array& x = inputs[0];
-  const auto& [indices, axis] = op.params();
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    int64_t start = i ? indices[i - 1] : 0;
-    share_view(x, {x.strides(), start * x.strides(axis)}, outputs[i]);
   }
 }
 
@@ -119,15 +106,6 @@ void number_of_elements(
     using T = decltype(tag);
     *out.data<T>() = detail::convert<T>(inverted ? 1.0 / count : count);
   });
-}
-
-void depends(
-    const Depends&,
-    const std::vector<array>& inputs,
-    std::vector<array>& outputs) {
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i].copy_shared_buffer(inputs[i]);
-  }
 }
 
 }  // namespace mlx::core::cpu

@@ -1,4 +1,4 @@
-// Kernels of joining, splitting and constants (src/ops/join.h).
+// Kernels of joining and constants (src/ops/join.h).
 #pragma once
 
 #include "ops/join.h"
@@ -7,17 +7,9 @@ namespace mlx::core::cpu {
 
 void concatenate(
     const Concatenate& op, const std::vector<array>& inputs, array& out);
-void split(
-    const Split& op,
-    const std::vector<array>& inputs,
-    std::vector<array>& outputs);
 void pad(const Pad& op, const array& x, const array& value, array& out);
 void full(const Full& op, const array& value, array& out);
 void arange(const Arange& op, const std::vector<array>& inputs, array& out);
 void number_of_elements(const NumberOfElements& op, const array& x, array& out);
-void depends(
-    const Depends& op,
-    const std::vector<array>& inputs,
-    std::vector<array>& outputs);
 
 }  // namespace mlx::core::cpu

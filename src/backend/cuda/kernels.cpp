@@ -1,11 +1,37 @@
 // The contents page of the CUDA backend: one line an operation.
+#include "backend/common/views.h"
 #include "backend/cuda/backend.h"
+#include "backend/cuda/join.h"
+#include "backend/cuda/views.h"
 
 namespace mlx::core::cuda {
 
-const KernelTable<Encoder&>& kernels() {
+namespace {
+
+using Table = KernelTable<Encoder&>;
+
+void add_views(Table& table) {
+  common::add_views(table);
+  table.add<AsStrided, as_strided>();
+  table.add<Reshape, reshape>();
+  table.add<Flatten, flatten>();
+  table.add<Unflatten, unflatten>();
+  table.add<Contiguous, contiguous>();
+  table.add<View, view>();
+}
+
+void add_joins(Table& table) {
+  table.add<Concatenate, concatenate>();
+  table.add<Pad, pad>();
+}
+
+}  // namespace
+
+const Table& kernels() {
   static const auto* table = [] {
-    auto* all = new KernelTable<Encoder&>;
+    auto* all = new Table;
+    add_views(*all);
+    add_joins(*all);
     return all;
   }();
   return *table;
