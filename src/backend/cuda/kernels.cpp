@@ -1,7 +1,9 @@
 // The contents page of the CUDA backend: one line an operation.
 #include "backend/common/views.h"
 #include "backend/cuda/backend.h"
+#include "backend/cuda/create.h"
 #include "backend/cuda/join.h"
+#include "backend/cuda/random.h"
 #include "backend/cuda/views.h"
 
 namespace mlx::core::cuda {
@@ -25,6 +27,16 @@ void add_joins(Table& table) {
   table.add<Pad, pad>();
 }
 
+void add_creation(Table& table) {
+  table.add<Full, full>();
+  table.add<Arange, arange>();
+  table.add<NumberOfElements, number_of_elements>();
+}
+
+void add_random(Table& table) {
+  table.add<RandomBits, random_bits>();
+}
+
 }  // namespace
 
 const Table& kernels() {
@@ -32,6 +44,8 @@ const Table& kernels() {
     auto* all = new Table;
     add_views(*all);
     add_joins(*all);
+    add_creation(*all);
+    add_random(*all);
     return all;
   }();
   return *table;
