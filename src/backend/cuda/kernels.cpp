@@ -3,6 +3,7 @@
 #include "backend/cuda/backend.h"
 #include "backend/cuda/create.h"
 #include "backend/cuda/join.h"
+#include "backend/cuda/matmul.h"
 #include "backend/cuda/random.h"
 #include "backend/cuda/views.h"
 
@@ -37,6 +38,11 @@ void add_random(Table& table) {
   table.add<RandomBits, random_bits>();
 }
 
+void add_products(Table& table) {
+  table.add<Matmul, matmul>();
+  table.add<AddMM, addmm>();
+}
+
 }  // namespace
 
 const Table& kernels() {
@@ -46,6 +52,7 @@ const Table& kernels() {
     add_joins(*all);
     add_creation(*all);
     add_random(*all);
+    add_products(*all);
     return all;
   }();
   return *table;

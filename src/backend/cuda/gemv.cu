@@ -1,0 +1,481 @@
+// A matrix times a vector: decoding reads its weights this way. Every element
+// of the matrix is read once, 16 bytes at a time; the vector stays in the L1
+// cache.
+//
+// gemv_lines: the elements of a line are contiguous. 1 to 8 warps take two
+// lines, which share what is read of x; each thread has eight loads of 16 bytes
+// in flight.
+// gemv_columns: lines are contiguous side by side. A block takes a strip of 128
+// bytes, eight threads a row, 32 rows at a time.
+// Few lines of great depth are cut into parts, which a second kernel adds.
+#include <algorithm>
+#include <optional>
+
+#include "backend/cuda/device/index.cuh"
+#include "backend/cuda/dispatch.h"
+#include "backend/cuda/gemv.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr int kLines = 2;   // of a group of warps
+constexpr int kUnroll = 4;  // packs of a line in flight
+constexpr int kAcross = 8;  // threads along a row of a strip
+constexpr int kDown = kThreads / kAcross;
+
+template <typename T>
+struct GemvParams {
+  const T* w;
+  const T* x;
+  const T* c;
+  T* out;
+  float* partial;  // parts x batch x lines, or nullptr
+  int64_t lines;
+  int64_t depth;
+  int64_t pitch;
+  int64_t x_stride;
+  int64_t c_stride;
+  int64_t batches;
+  int64_t part;  // depth of a part
+  float alpha;
+  float beta;
+  int warps_per_group;
+  bool packed;    // w allows accesses of 16 bytes
+  bool x_packed;  // x too
+};
+
+template <typename T>
+__device__ __forceinline__ void write_result(
+    const GemvParams<T>& p,
+    int64_t batch,
+    int64_t c_offset,
+    int64_t line,
+    float sum) {
+  if (p.partial != nullptr) {
+    p.partial[(blockIdx.z * p.batches + batch) * p.lines + line] = sum;
+    return;
+  }
+  float result = p.alpha * sum;
+  if (p.beta != 0.0f) {
+    result =
+        fmaf(p.beta, to_compute(p.c[c_offset + line * p.c_stride]), result);
+  }
+  p.out[batch * p.lines + line] = convert<T>(result);
+}
+
+template <typename T>
+__device__ __forceinline__ Pack<T, pack_size_v<T>> load_x(
+    const GemvParams<T>& p, const T* x, int64_t k) {
+  constexpr int V = pack_size_v<T>;
+  if (p.x_packed) {
+    return load_pack<V>(x + k);
+  }
+  Pack<T, V> pack;
+#pragma unroll
+  for (int i = 0; i < V; ++i) {
+    pack[i] = x[(k + i) * p.x_stride];
+  }
+  return pack;
+}
+
+template <typename T>
+__device__ __forceinline__ void add_products(
+    const Pack<T, pack_size_v<T>>& w,
+    const Pack<T, pack_size_v<T>>& x,
+    float& sum) {
+#pragma unroll
+  for (int i = 0; i < pack_size_v<T>; ++i) {
+    sum = fmaf(to_compute(w[i]), to_compute(x[i]), sum);
+  }
+}
+
+/// What one thread adds up of two lines, over its share of [begin, end).
+template <typename T>
+__device__ __forceinline__ void sum_lines(
+    const GemvParams<T>& p,
+    const T* first,
+    const T* second,
+    const T* x,
+    int64_t begin,
+    int64_t end,
+    int thread,
+    int threads,
+    float (&sums)[kLines]) {
+  constexpr int V = pack_size_v<T>;
+  if (p.packed) {
+    int64_t step = int64_t(threads) * V;
+    int64_t k = begin + int64_t(thread) * V;
+    for (; k + (kUnroll - 1) * step + V <= end; k += kUnroll * step) {
+      Pack<T, V> w0[kUnroll];
+      Pack<T, V> w1[kUnroll];
+#pragma unroll
+      for (int i = 0; i < kUnroll; ++i) {
+        w0[i] = load_pack<V>(first + k + i * step);
+        w1[i] = load_pack<V>(second + k + i * step);
+      }
+#pragma unroll
+      for (int i = 0; i < kUnroll; ++i) {
+        Pack<T, V> by = load_x(p, x, k + i * step);
+        add_products(w0[i], by, sums[0]);
+        add_products(w1[i], by, sums[1]);
+      }
+    }
+    for (; k + V <= end; k += step) {
+      Pack<T, V> w0 = load_pack<V>(first + k);
+      Pack<T, V> w1 = load_pack<V>(second + k);
+      Pack<T, V> by = load_x(p, x, k);
+      add_products(w0, by, sums[0]);
+      add_products(w1, by, sums[1]);
+    }
+    begin += (end - begin) / V * V;
+  }
+  for (int64_t k = begin + thread; k < end; k += threads) {
+    float by = to_compute(x[k * p.x_stride]);
+    sums[0] = fmaf(to_compute(first[k]), by, sums[0]);
+    sums[1] = fmaf(to_compute(second[k]), by, sums[1]);
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    gemv_lines(GemvParams<T> p, StridedAxes<3> axes) {
+  __shared__ float shared[kWarps][kLines];
+  int warp = threadIdx.x / 32;
+  int lane = threadIdx.x % 32;
+  int group = warp / p.warps_per_group;
+  int in_group = warp % p.warps_per_group;
+  int groups = kWarps / p.warps_per_group;
+  int64_t line = (int64_t(blockIdx.x) * groups + group) * kLines;
+  int64_t begin = blockIdx.z * p.part;
+  int64_t end = min(begin + p.part, p.depth);
+  for (int64_t batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
+    int64_t offsets[3];
+    axes.locate(batch, offsets);
+    float sums[kLines] = {};
+    if (line < p.lines) {
+      // A last single line is read twice; only one sum of it is written.
+      const T* first = p.w + offsets[0] + line * p.pitch;
+      const T* second = line + 1 < p.lines ? first + p.pitch : first;
+      sum_lines(
+          p,
+          first,
+          second,
+          p.x + offsets[1],
+          begin,
+          end,
+          in_group * 32 + lane,
+          p.warps_per_group * 32,
+          sums);
+    }
+#pragma unroll
+    for (int i = 0; i < kLines; ++i) {
+#pragma unroll
+      for (int other = 16; other > 0; other /= 2) {
+        sums[i] += __shfl_xor_sync(0xffffffffu, sums[i], other);
+      }
+      if (lane == 0) {
+        shared[warp][i] = sums[i];
+      }
+    }
+    __syncthreads();
+    if (in_group == 0 && lane < kLines && line + lane < p.lines) {
+      float sum = 0.0f;
+      for (int i = 0; i < p.warps_per_group; ++i) {
+        sum += shared[warp + i][lane];
+      }
+      write_result(p, batch, offsets[2], line + lane, sum);
+    }
+    __syncthreads();
+  }
+}
+
+/// What one thread adds up of V neighbouring lines over its rows of a strip.
+template <typename T>
+__device__ __forceinline__ void sum_columns(
+    const GemvParams<T>& p,
+    const T* w,
+    const T* x,
+    int64_t line,
+    int64_t begin,
+    int64_t end,
+    float (&sums)[pack_size_v<T>]) {
+  constexpr int V = pack_size_v<T>;
+  int64_t k = begin + threadIdx.x / kAcross;
+  if (p.packed && line + V <= p.lines) {
+    for (; k + (kUnroll - 1) * kDown < end; k += kUnroll * kDown) {
+      Pack<T, V> rows[kUnroll];
+      float by[kUnroll];
+#pragma unroll
+      for (int i = 0; i < kUnroll; ++i) {
+        rows[i] = load_pack<V>(w + (k + i * kDown) * p.pitch + line);
+        by[i] = to_compute(x[(k + i * kDown) * p.x_stride]);
+      }
+#pragma unroll
+      for (int i = 0; i < kUnroll; ++i) {
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+          sums[j] = fmaf(to_compute(rows[i][j]), by[i], sums[j]);
+        }
+      }
+    }
+    for (; k < end; k += kDown) {
+      Pack<T, V> row = load_pack<V>(w + k * p.pitch + line);
+      float by = to_compute(x[k * p.x_stride]);
+#pragma unroll
+      for (int j = 0; j < V; ++j) {
+        sums[j] = fmaf(to_compute(row[j]), by, sums[j]);
+      }
+    }
+    return;
+  }
+  for (; k < end; k += kDown) {
+    float by = to_compute(x[k * p.x_stride]);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      if (line + j < p.lines) {
+        sums[j] = fmaf(to_compute(w[k * p.pitch + line + j]), by, sums[j]);
+      }
+    }
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    gemv_columns(GemvParams<T> p, StridedAxes<3> axes) {
+  constexpr int V = pack_size_v<T>;
+  constexpr int kStrip = kAcross * V;
+  __shared__ float shared[kWarps][kStrip];
+  int warp = threadIdx.x / 32;
+  int lane = threadIdx.x % 32;
+  int across = threadIdx.x % kAcross;
+  int64_t strip = int64_t(blockIdx.x) * kStrip;
+  int64_t begin = blockIdx.z * p.part;
+  int64_t end = min(begin + p.part, p.depth);
+  for (int64_t batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
+    int64_t offsets[3];
+    axes.locate(batch, offsets);
+    float sums[V] = {};
+    sum_columns(
+        p,
+        p.w + offsets[0],
+        p.x + offsets[1],
+        strip + across * V,
+        begin,
+        end,
+        sums);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+#pragma unroll
+      for (int other = kAcross; other < 32; other *= 2) {
+        sums[j] += __shfl_xor_sync(0xffffffffu, sums[j], other);
+      }
+      if (lane < kAcross) {
+        shared[warp][across * V + j] = sums[j];
+      }
+    }
+    __syncthreads();
+    if (threadIdx.x < kStrip && strip + threadIdx.x < p.lines) {
+      float sum = 0.0f;
+#pragma unroll
+      for (int i = 0; i < kWarps; ++i) {
+        sum += shared[i][threadIdx.x];
+      }
+      write_result(p, batch, offsets[2], strip + threadIdx.x, sum);
+    }
+    __syncthreads();
+  }
+}
+
+/// Adds the parts of every sum.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    gemv_finish(GemvParams<T> p, StridedAxes<3> axes, int parts) {
+  int64_t size = p.batches * p.lines;
+  int64_t step = int64_t(gridDim.x) * kThreads;
+  const float* partial = p.partial;
+  p.partial = nullptr;
+  for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < size;
+       i += step) {
+    float sum = 0.0f;
+    for (int part = 0; part < parts; ++part) {
+      sum += partial[part * size + i];
+    }
+    int64_t batch = i / p.lines;
+    int64_t offsets[3];
+    axes.locate(batch, offsets);
+    write_result(p, batch, offsets[2], i - batch * p.lines, sum);
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) scale_elements(
+    const T* from, StridedAxes<1> axes, double factor, T* to, int64_t size) {
+  int64_t step = int64_t(gridDim.x) * kThreads;
+  for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < size;
+       i += step) {
+    int64_t offset[1];
+    axes.locate(i, offset);
+    T x = from[offset[0]];
+    if constexpr (is_complex_v<T>) {
+      auto by = static_cast<float>(factor);
+      to[i] = complex64(x.re * by, x.im * by);
+    } else if constexpr (std::is_same_v<T, double>) {
+      to[i] = x * factor;
+    } else {
+      to[i] = convert<T>(to_compute(x) * static_cast<float>(factor));
+    }
+  }
+}
+
+bool is_aligned(const void* address, int64_t itemsize, const Strides& strides) {
+  auto bits = reinterpret_cast<uintptr_t>(address);
+  for (int64_t stride : strides) {
+    bits |= static_cast<uintptr_t>(stride * itemsize);
+  }
+  return bits % 16 == 0;
+}
+
+/// Where the work is cut: warps for two lines, parts of the depth.
+struct GemvPlan {
+  int warps_per_group = 1;
+  int64_t blocks = 1;
+  int parts = 1;
+};
+
+GemvPlan plan_gemv(const GemvArgs& args, int64_t batches, int pack) {
+  GemvPlan plan;
+  int64_t processors = device_facts().multiprocessors;
+  int64_t most_parts;
+  if (args.depth_is_inner) {
+    int64_t pairs = (args.lines + kLines - 1) / kLines;
+    int64_t warp_step = int64_t(32) * pack * 2;
+    while (plan.warps_per_group < kWarps &&
+           pairs * batches * plan.warps_per_group < processors * 32 &&
+           args.depth > plan.warps_per_group * warp_step) {
+      plan.warps_per_group *= 2;
+    }
+    int64_t groups = kWarps / plan.warps_per_group;
+    plan.blocks = (pairs + groups - 1) / groups;
+    most_parts = args.depth / 16384;
+  } else {
+    int64_t strip = int64_t(kAcross) * pack;
+    plan.blocks = (args.lines + strip - 1) / strip;
+    most_parts = args.depth / 512;
+  }
+  int64_t wanted = 4 * processors / std::max<int64_t>(plan.blocks * batches, 1);
+  plan.parts = static_cast<int>(
+      std::clamp<int64_t>(std::min(wanted, most_parts), 1, 64));
+  return plan;
+}
+
+template <typename T>
+void run_gemv(const GemvArgs& args, Encoder& e) {
+  constexpr int V = pack_size_v<T>;
+  Shape shape = args.batch_shape;
+  std::vector<Strides> walks = {args.w_batch, args.x_batch, args.c_batch};
+  if (shape.empty()) {
+    shape = Shape{1};
+    walks.assign(3, Strides{0});
+  }
+  auto axes = strided_axes<3>("matmul", shape, walks);
+  int64_t batches = 1;
+  for (ShapeElem n : shape) {
+    batches *= n;
+  }
+  auto itemsize = static_cast<int64_t>(sizeof(T));
+  GemvPlan plan = plan_gemv(args, batches, V);
+  int64_t part = (args.depth + plan.parts - 1) / plan.parts;
+  part = (part + V - 1) / V * V;
+  plan.parts = static_cast<int>((args.depth + part - 1) / part);
+  std::optional<Scratch> partial;
+  if (plan.parts > 1) {
+    partial.emplace(e.scratch(
+        sizeof(float) *
+        static_cast<size_t>(plan.parts * batches * args.lines)));
+  }
+  GemvParams<T> p{
+      .w = static_cast<const T*>(args.w),
+      .x = static_cast<const T*>(args.x),
+      .c = static_cast<const T*>(args.c),
+      .out = static_cast<T*>(args.out),
+      .partial = partial ? partial->get<float>() : nullptr,
+      .lines = args.lines,
+      .depth = args.depth,
+      .pitch = args.pitch,
+      .x_stride = args.x_stride,
+      .c_stride = args.c_stride,
+      .batches = batches,
+      .part = part,
+      .alpha = args.alpha,
+      .beta = args.beta,
+      .warps_per_group = plan.warps_per_group,
+      .packed = is_aligned(args.w, itemsize, args.w_batch) &&
+                (args.lines == 1 || args.pitch * itemsize % 16 == 0),
+      .x_packed =
+          args.x_stride == 1 && is_aligned(args.x, itemsize, args.x_batch)};
+  dim3 grid(
+      static_cast<unsigned>(plan.blocks),
+      static_cast<unsigned>(std::min<int64_t>(batches, 65535)),
+      static_cast<unsigned>(plan.parts));
+  auto* kernel = args.depth_is_inner ? gemv_lines<T> : gemv_columns<T>;
+  e.launch(kernel, grid, kThreads, 0, p, axes);
+  if (plan.parts > 1) {
+    e.launch(
+        gemv_finish<T>,
+        grid_for(static_cast<size_t>(batches * args.lines), kThreads),
+        kThreads,
+        0,
+        p,
+        axes,
+        plan.parts);
+  }
+}
+
+}  // namespace
+
+void gemv(const GemvArgs& args, Encoder& e) {
+  if (args.type == Dtype::Val::float16) {
+    run_gemv<half>(args, e);
+  } else if (args.type == Dtype::Val::bfloat16) {
+    run_gemv<bhalf>(args, e);
+  } else {
+    run_gemv<float>(args, e);
+  }
+}
+
+void scaled_copy(
+    Dtype type,
+    const void* from,
+    const Shape& shape,
+    const Strides& strides,
+    double factor,
+    void* to,
+    Encoder& e) {
+  auto axes = strided_axes<1>("addmm", shape, {strides});
+  int64_t size = 1;
+  for (ShapeElem n : shape) {
+    size *= n;
+  }
+  auto run = [&]<typename T>(TypeTag<T>) {
+    e.launch(
+        scale_elements<T>,
+        grid_for(static_cast<size_t>(size), kThreads),
+        kThreads,
+        0,
+        static_cast<const T*>(from),
+        axes,
+        factor,
+        static_cast<T*>(to),
+        size);
+  };
+  if (type == Dtype::Val::complex64) {
+    run(TypeTag<complex64>());
+  } else {
+    visit_real_float(type, run);
+  }
+}
+
+}  // namespace mlx::core::cuda
