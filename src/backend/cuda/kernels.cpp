@@ -4,7 +4,9 @@
 #include "backend/cuda/create.h"
 #include "backend/cuda/join.h"
 #include "backend/cuda/matmul.h"
+#include "backend/cuda/norms.h"
 #include "backend/cuda/random.h"
+#include "backend/cuda/softmax.h"
 #include "backend/cuda/views.h"
 
 namespace mlx::core::cuda {
@@ -43,6 +45,13 @@ void add_products(Table& table) {
   table.add<AddMM, addmm>();
 }
 
+void add_norms(Table& table) {
+  table.add<Softmax, softmax>();
+  table.add<LogSumExp, logsumexp>();
+  table.add<fast::RMSNorm, rms_norm>();
+  table.add<fast::LayerNorm, layer_norm>();
+}
+
 }  // namespace
 
 const Table& kernels() {
@@ -53,6 +62,7 @@ const Table& kernels() {
     add_creation(*all);
     add_random(*all);
     add_products(*all);
+    add_norms(*all);
     return all;
   }();
   return *table;

@@ -1,0 +1,243 @@
+// A packed row up to 32 KiB stays in registers from its only reading to its
+// only writing, weight and bias from the first row of a block to its last; a
+// block reads its next row while it works on one. Other rows are read once
+// more for each mean. The variance is that of the centred values: the
+// difference of the mean square and the squared mean loses all digits where
+// the mean is large.
+#include "backend/cuda/copy.h"
+#include "backend/cuda/device/row.cuh"
+#include "backend/cuda/dispatch.h"
+#include "backend/cuda/norms.h"
+#include "backend/cuda/row_view.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+template <typename T>
+struct Rows {
+  const T* x;
+  int64_t pitch;
+  /// Null where there is none.
+  const T* weight;
+  const T* bias;
+  T* y;
+  int64_t rows;
+  int64_t n;
+  float eps;
+  /// Layer rather than RMS normalisation.
+  bool centered;
+};
+
+// y = (x - mean) * factor * weight + bias, in place.
+template <typename T, typename Row>
+__device__ __forceinline__ void normalize(
+    Row& held,
+    const Row& weight,
+    const Row& bias,
+    compute_t<T> mean,
+    compute_t<T> factor,
+    int n,
+    const Rows<T>& a) {
+  using A = compute_t<T>;
+  held.each(n, [&](A x, int i) {
+    A y = (x - mean) * factor;
+    y = a.weight ? y * weight.get(i) : y;
+    y = a.bias ? y + bias.get(i) : y;
+    held.set(i, y);
+  });
+}
+
+template <typename A>
+__device__ __forceinline__ A factor_of(A power, float eps) {
+  return A(1) / sqrt(power + A(eps));
+}
+
+// Up to 512 threads a row and 64 bytes of the next row in flight for each of
+// them. Moves each element in and out once.
+template <typename T, int K>
+__global__ void __launch_bounds__(kHeldThreads) norm_held(Rows<T> a) {
+  using A = compute_t<T>;
+  using Row = HeldRow<T, K>;
+  __shared__ A shared[64];
+  RowCombiner<A> combine(shared);
+  int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y;
+  int64_t row = first + threadIdx.y;
+  int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  int n = static_cast<int>(a.n);
+  Row next;
+  Row weight;
+  Row bias;
+  if (row < a.rows) {
+    next.load(a.x + row * a.pitch, n);
+  }
+  if (a.weight) {
+    weight.load(a.weight, n);
+  }
+  if (a.bias) {
+    bias.load(a.bias, n);
+  }
+  A share = A(1) / static_cast<A>(n);
+  for (; first < a.rows; first += step, row += step) {
+    Row held = next;
+    if (row + step < a.rows) {
+      next.load(a.x + (row + step) * a.pitch, n);
+    }
+    int present = row < a.rows ? n : 0;
+    A mean = A(0);
+    if (a.centered) {
+      held.each(present, [&](A x, int) { mean += x; });
+      mean = combine(mean, A(0), SumOf()) * share;
+    }
+    A power = A(0);
+    held.each(present, [&](A x, int) {
+      A d = x - mean;
+      power += d * d;
+    });
+    power = combine(power, A(0), SumOf()) * share;
+    A factor = factor_of(power, a.eps);
+    normalize(held, weight, bias, mean, factor, present, a);
+    if (row < a.rows) {
+      held.store(a.y + row * a.n, n);
+    }
+  }
+}
+
+// Up to 1024 threads a row, 16 KiB a step. Partial sums go to double after
+// each step.
+template <typename T, bool packed>
+__global__ void __launch_bounds__(kWalkThreads) norm_walk(Rows<T> a) {
+  using A = compute_t<T>;
+  using Row = HeldRow<T, 1, packed>;
+  __shared__ double shared[64];
+  RowCombiner<double> combine(shared);
+  int64_t step = Row::capacity();
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y;
+       first < a.rows;
+       first += static_cast<int64_t>(gridDim.x) * blockDim.y) {
+    int64_t row = first + threadIdx.y;
+    int64_t n = row < a.rows ? a.n : 0;
+    const T* x = a.x + row * a.pitch;
+    auto each_step = [&](auto&& f) {
+      for (int64_t at = 0; at < n; at += step) {
+        int m = static_cast<int>(n - at < step ? n - at : step);
+        Row held;
+        held.load(x + at, m);
+        f(held, at, m);
+      }
+    };
+    double total = 0;
+    if (a.centered) {
+      each_step([&](const Row& held, int64_t, int m) {
+        A part = A(0);
+        held.each(m, [&](A v, int) { part += v; });
+        total += static_cast<double>(part);
+      });
+      total = combine(total, 0.0, SumOf());
+    }
+    A mean = static_cast<A>(total / static_cast<double>(a.n));
+    double power = 0;
+    each_step([&](const Row& held, int64_t, int m) {
+      A part = A(0);
+      held.each(m, [&](A v, int) {
+        A d = v - mean;
+        part += d * d;
+      });
+      power += static_cast<double>(part);
+    });
+    power = combine(power, 0.0, SumOf()) / static_cast<double>(a.n);
+    A factor = static_cast<A>(factor_of(power, a.eps));
+    each_step([&](Row& held, int64_t at, int m) {
+      Row weight;
+      Row bias;
+      if (a.weight) {
+        weight.load(a.weight + at, m);
+      }
+      if (a.bias) {
+        bias.load(a.bias + at, m);
+      }
+      normalize(held, weight, bias, mean, factor, m, a);
+      held.store(a.y + row * a.n + at, m);
+    });
+  }
+}
+
+bool is_aligned(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;
+}
+
+template <typename T>
+void launch_rows(const Rows<T>& rows, bool packed, Encoder& e) {
+  RowSplit split = row_split(rows.rows, rows.n, sizeof(T), packed);
+  auto launch = [&](auto* kernel) {
+    dim3 grid = row_grid(kernel, split, rows.rows);
+    e.launch(kernel, grid, split.block, 0, rows);
+  };
+  if (split.packs == 0) {
+    launch(packed ? &norm_walk<T, true> : &norm_walk<T, false>);
+  } else {
+    visit_packs(
+        split.packs, [&](auto packs) { launch(&norm_held<T, packs()>); });
+  }
+}
+
+void norm(
+    const fast::NormParams& params,
+    bool centered,
+    const std::vector<array>& inputs,
+    array& out,
+    Encoder& e) {
+  const array& x = inputs[0];
+  if (!x.flags().row_contiguous || !e.donate(x, out)) {
+    e.allocate(out);
+  }
+  if (out.size() == 0) {
+    return;
+  }
+  RowView view = row_view(x, e);
+  std::vector<array> parameters;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    parameters.push_back(row_contiguous(inputs[i], e));
+  }
+  visit_real_float(out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = e.in<T>(view.data);
+    const T* weight = params.has_weight ? e.in<T>(parameters.front()) : nullptr;
+    const T* bias = params.has_bias ? e.in<T>(parameters.back()) : nullptr;
+    bool packed =
+        view.is_packed(from) && is_aligned(weight) && is_aligned(bias);
+    launch_rows(
+        Rows<T>{
+            from,
+            view.pitch,
+            weight,
+            bias,
+            e.out<T>(out),
+            view.rows,
+            view.n,
+            params.eps,
+            centered},
+        packed,
+        e);
+  });
+}
+
+}  // namespace
+
+void rms_norm(
+    const fast::RMSNorm& op,
+    const std::vector<array>& inputs,
+    array& out,
+    Encoder& e) {
+  norm(op.params(), false, inputs, out, e);
+}
+
+void layer_norm(
+    const fast::LayerNorm& op,
+    const std::vector<array>& inputs,
+    array& out,
+    Encoder& e) {
+  norm(op.params(), true, inputs, out, e);
+}
+
+}  // namespace mlx::core::cuda
