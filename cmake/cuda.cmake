@@ -16,6 +16,27 @@ find_package(CUDAToolkit 13 REQUIRED)
 file(GLOB_RECURSE MLX_CUDA_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cu)
+# cuDNN's flash attention is described to it with the headers of the package
+# nvidia-cudnn-frontend; without them our own kernels take its place.
+find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_package(Python 3.9 COMPONENTS Interpreter)
+if(Python_FOUND)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c
+            "import sysconfig; print(sysconfig.get_path('purelib'))"
+    OUTPUT_STRIP_TRAILING_WHITESPACE
+    OUTPUT_VARIABLE MLX_PYTHON_PACKAGES)
+endif()
+find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
+          HINTS ${MLX_PYTHON_PACKAGES}/include)
+if(CUDNN_LIBRARY AND CUDNN_INCLUDE_DIR AND CUDNN_FRONTEND_INCLUDE_DIR)
+  set(MLX_HAVE_CUDNN ON)
+else()
+  message(STATUS "No cuDNN or no nvidia-cudnn-frontend: attention without it")
+  list(FILTER MLX_CUDA_SOURCES EXCLUDE REGEX "attention_cudnn")
+endif()
+
 add_library(mlx_cuda MODULE ${MLX_CUDA_SOURCES})
 target_include_directories(mlx_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
                                             ${PROJECT_SOURCE_DIR}/src)
@@ -23,6 +44,17 @@ target_include_directories(mlx_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
 set_target_properties(mlx_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
 target_link_libraries(mlx_cuda PRIVATE mlx CUDA::cudart_static CUDA::cublasLt
                                        ${CMAKE_DL_LIBS})
+if(MLX_HAVE_CUDNN)
+  target_link_libraries(mlx_cuda PRIVATE ${CUDNN_LIBRARY})
+  target_include_directories(mlx_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR}
+                                             ${CUDNN_FRONTEND_INCLUDE_DIR})
+  target_compile_definitions(mlx_cuda PRIVATE MLX_HAVE_CUDNN)
+  # The headers are large; nothing here is worth optimizing.
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/backend/cuda/attention_cudnn.cpp
+    PROPERTIES COMPILE_DEFINITIONS CUDNN_FRONTEND_SKIP_JSON_LIB COMPILE_OPTIONS
+                                                                -O0)
+endif()
 target_compile_options(
   mlx_cuda
   PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>

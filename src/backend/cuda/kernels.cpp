@@ -1,5 +1,6 @@
 // The contents page of the CUDA backend: one line an operation.
 #include "backend/common/views.h"
+#include "backend/cuda/attention.h"
 #include "backend/cuda/backend.h"
 #include "backend/cuda/create.h"
 #include "backend/cuda/join.h"
@@ -52,6 +53,10 @@ void add_norms(Table& table) {
   table.add<fast::LayerNorm, layer_norm>();
 }
 
+void add_attention(Table& table) {
+  table.add<fast::ScaledDotProductAttention, attention>();
+}
+
 }  // namespace
 
 const Table& kernels() {
@@ -63,6 +68,7 @@ const Table& kernels() {
     add_random(*all);
     add_products(*all);
     add_norms(*all);
+    add_attention(*all);
     return all;
   }();
   return *table;

@@ -1,0 +1,384 @@
+// Attention of few query rows (decoding). All query rows that share a key head
+// are taken together, so keys and values are read once; the keys are cut into
+// splits, so that all multiprocessors read. Limit: bytes of keys and values
+// over bandwidth.
+//
+// A key is read by `lanes` neighbouring threads, 8 features each; a block of
+// 128 threads works on 128 / lanes keys at a time, four times over, with the
+// running maximum and sum of each group of lanes kept in registers (online
+// softmax, Milakov and Gimelshein 2018); groups are joined at the end, splits
+// by a second kernel.
+#pragma once
+
+#include <algorithm>
+#include <cfloat>
+
+#include "backend/cuda/attention.h"
+#include "backend/cuda/device/types.cuh"
+
+namespace mlx::core::cuda {
+
+constexpr int kFewThreads = 128;
+constexpr int kFewWarps = kFewThreads / 32;
+constexpr int kFewDepth = 4;  // keys in flight for a group of lanes
+constexpr float kLog2E = 1.4426950408889634f;
+
+// 8 features from `from` on, of which `valid` exist; as float.
+template <typename T>
+__device__ __forceinline__ void load_features(
+    const T* from, int valid, bool aligned, float (&to)[8]) {
+  if (aligned && valid >= 8) {
+    constexpr int n = pack_size_v<T>;
+#pragma unroll
+    for (int i = 0; i < 8; i += n) {
+      Pack<T, n> pack = load_pack<n>(from + i);
+#pragma unroll
+      for (int j = 0; j < n; ++j) {
+        to[i + j] = to_compute(pack[j]);
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    to[i] = i < valid ? to_compute(from[i]) : 0.0f;
+  }
+}
+
+// The score of one row and key in units of log 2, from its product.
+template <typename T>
+__device__ __forceinline__ float finish_score(
+    const AttentionProblem& p,
+    float product,
+    const char* mask,
+    int key,
+    int limit) {
+  float score = product;
+  if (p.mask_kind == MaskKind::boolean) {
+    const bool* keep = reinterpret_cast<const bool*>(mask);
+    score = keep[key * p.mask_strides[3]] ? score : -FLT_MAX;
+  } else if (p.mask_kind == MaskKind::additive) {
+    const T* add = reinterpret_cast<const T*>(mask);
+    score += to_compute(add[key * p.mask_strides[3]]) * kLog2E;
+  }
+  return key < limit ? score : -FLT_MAX;
+}
+
+__device__ __forceinline__ float safe(float maximum) {
+  return maximum == -INFINITY ? 0.0f : maximum;
+}
+
+// Joins two partial softmaxes: (maximum, sum, weighted values).
+__device__ __forceinline__ void join_partials(
+    float& m,
+    float& l,
+    float (&acc)[8],
+    float m2,
+    float l2,
+    const float (&acc2)[8]) {
+  float most = fmaxf(m, m2);
+  float a = exp2f(m - safe(most));
+  float b = exp2f(m2 - safe(most));
+  m = most;
+  l = l * a + l2 * b;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    acc[i] = acc[i] * a + acc2[i] * b;
+  }
+}
+
+// Writes one feature of one row: the sink joins the sum, then all is divided.
+template <typename T>
+__device__ __forceinline__ void finish_row(
+    const AttentionProblem& p,
+    int head,
+    int64_t out_row,
+    int d,
+    float value,
+    float most,
+    float sum) {
+  if (p.sinks != nullptr) {
+    float sink =
+        to_compute(static_cast<const T*>(p.sinks)[head * p.sink_stride]) *
+        kLog2E;
+    float larger = fmaxf(most, sink);
+    float scaled = exp2f(most - safe(larger));
+    value *= scaled;
+    sum = sum * scaled + exp2f(sink - safe(larger));
+  }
+  static_cast<T*>(p.out)[out_row * p.value_features + d] =
+      convert<T>(value / sum);
+}
+
+// One block a row: joins what its splits found.
+template <typename T>
+__global__ void join_splits(
+    AttentionProblem p, int splits, const float* partial) {
+  int64_t row = blockIdx.x;
+  int width = p.value_features + 2;
+  const float* from = partial + row * splits * width;
+  float most = -INFINITY;
+  for (int i = 0; i < splits; ++i) {
+    most = fmaxf(most, from[int64_t(i) * width + p.value_features]);
+  }
+  int heads = p.kv_heads * p.group;
+  int head = static_cast<int>(row / p.tokens % heads);
+  for (int d = threadIdx.x; d < p.value_features; d += blockDim.x) {
+    float value = 0.0f;
+    float sum = 0.0f;
+    for (int i = 0; i < splits; ++i) {
+      const float* part = from + int64_t(i) * width;
+      float weight = exp2f(part[p.value_features] - safe(most));
+      value += weight * part[d];
+      sum += weight * part[p.value_features + 1];
+    }
+    finish_row<T>(p, head, row, d, value, most, sum);
+  }
+}
+
+template <typename T, int lanes, int rows>
+__global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
+    AttentionProblem p, int splits, int keys_per_split, float* partial) {
+  constexpr int slots = kFewThreads / lanes;
+  int split = blockIdx.x % splits;
+  int head = blockIdx.x / splits % (p.batch * p.kv_heads);
+  int row_group = blockIdx.x / splits / (p.batch * p.kv_heads);
+  int b = head / p.kv_heads;
+  int kv_head = head % p.kv_heads;
+  int lane = threadIdx.x % lanes;
+  int slot = threadIdx.x / lanes;
+  int feature = lane * 8;
+  int row0 = row_group * rows;
+  int row_count = min(rows, p.group * p.tokens - row0);
+
+  float q[rows][8];
+  float m[rows];
+  float l[rows];
+  float acc[rows][8];
+  const char* mask[rows];
+  int limit[rows];
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    int row = row0 + min(r, row_count - 1);
+    int t = row % p.tokens;
+    int h = kv_head * p.group + row / p.tokens;
+    const T* from = static_cast<const T*>(p.q) + b * p.q_strides[0] +
+                    h * p.q_strides[1] + t * p.q_strides[2] + feature;
+    load_features(from, p.features - feature, p.aligned, q[r]);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      q[r][i] *= p.scale * kLog2E;
+      acc[r][i] = 0.0f;
+    }
+    m[r] = -INFINITY;
+    l[r] = 0.0f;
+    limit[r] = p.causal ? t + p.keys - p.tokens + 1 : p.keys;
+    int mask_size = p.mask_kind == MaskKind::boolean ? 1 : sizeof(T);
+    mask[r] = static_cast<const char*>(p.mask) +
+              (b * p.mask_strides[0] + h * p.mask_strides[1] +
+               t * p.mask_strides[2]) *
+                  mask_size;
+  }
+
+  const T* k = static_cast<const T*>(p.k) + b * p.k_strides[0] +
+               kv_head * p.k_strides[1] + feature;
+  const T* v = static_cast<const T*>(p.v) + b * p.v_strides[0] +
+               kv_head * p.v_strides[1] + feature;
+  int end = min(p.keys, (split + 1) * keys_per_split);
+  for (int base = split * keys_per_split; base < end;
+       base += slots * kFewDepth) {
+    float score[kFewDepth][rows];
+    float values[kFewDepth][8];
+    float found[kFewDepth][8];
+#pragma unroll
+    for (int u = 0; u < kFewDepth; ++u) {
+      int key = base + u * slots + slot;
+      int valid = key < end ? p.features - feature : 0;
+      load_features(k + key * p.k_strides[2], valid, p.aligned, found[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < kFewDepth; ++u) {
+      int key = base + u * slots + slot;
+      int valid = key < end ? p.value_features - feature : 0;
+      load_features(v + key * p.v_strides[2], valid, p.aligned, values[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < kFewDepth; ++u) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          sum = fmaf(q[r][i], found[u][i], sum);
+        }
+#pragma unroll
+        for (int step = lanes / 2; step > 0; step /= 2) {
+          sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        }
+        score[u][r] = sum;
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      float most = m[r];
+#pragma unroll
+      for (int u = 0; u < kFewDepth; ++u) {
+        int key = base + u * slots + slot;
+        score[u][r] =
+            key < end ? finish_score<T>(p, score[u][r], mask[r], key, limit[r])
+                      : -INFINITY;
+        most = fmaxf(most, score[u][r]);
+      }
+      float scaled = exp2f(m[r] - safe(most));
+      m[r] = most;
+      l[r] *= scaled;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        acc[r][i] *= scaled;
+      }
+#pragma unroll
+      for (int u = 0; u < kFewDepth; ++u) {
+        float weight = exp2f(score[u][r] - safe(most));
+        l[r] += weight;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          acc[r][i] = fmaf(weight, values[u][i], acc[r][i]);
+        }
+      }
+    }
+  }
+
+  __shared__ float joined[kFewWarps][rows][lanes * 8 + 2];
+  int warp = threadIdx.x / 32;
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+#pragma unroll
+    for (int step = lanes; step < 32; step *= 2) {
+      float m2 = __shfl_xor_sync(0xffffffffu, m[r], step);
+      float l2 = __shfl_xor_sync(0xffffffffu, l[r], step);
+      float acc2[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        acc2[i] = __shfl_xor_sync(0xffffffffu, acc[r][i], step);
+      }
+      join_partials(m[r], l[r], acc[r], m2, l2, acc2);
+    }
+    if (threadIdx.x % 32 < lanes) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        joined[warp][r][feature + i] = acc[r][i];
+      }
+      joined[warp][r][lanes * 8] = m[r];
+      joined[warp][r][lanes * 8 + 1] = l[r];
+    }
+  }
+  __syncthreads();
+  int width = p.value_features + 2;
+  for (int at = threadIdx.x; at < row_count * p.value_features;
+       at += kFewThreads) {
+    int r = at / p.value_features;
+    int d = at % p.value_features;
+    float most = -INFINITY;
+    for (int w = 0; w < kFewWarps; ++w) {
+      most = fmaxf(most, joined[w][r][lanes * 8]);
+    }
+    float sum = 0.0f;
+    float value = 0.0f;
+    for (int w = 0; w < kFewWarps; ++w) {
+      float weight = exp2f(joined[w][r][lanes * 8] - safe(most));
+      sum += weight * joined[w][r][lanes * 8 + 1];
+      value += weight * joined[w][r][d];
+    }
+    int row = row0 + r;
+    int64_t out_row = (int64_t(b) * p.kv_heads + kv_head) * p.group * p.tokens;
+    out_row += row;
+    if (splits > 1) {
+      float* to = partial + (out_row * splits + split) * width;
+      to[d] = value;
+      if (d == 0) {
+        to[p.value_features] = most;
+        to[p.value_features + 1] = sum;
+      }
+      continue;
+    }
+    finish_row<T>(
+        p, kv_head * p.group + row / p.tokens, out_row, d, value, most, sum);
+  }
+}
+
+template <typename T, int lanes, int rows>
+void launch_few(const AttentionProblem& p, Encoder& e) {
+  constexpr int slots = kFewThreads / lanes;
+  constexpr int step = slots * kFewDepth;
+  int all_rows = p.group * p.tokens;
+  size_t heads = size_t(p.batch) * p.kv_heads * ((all_rows + rows - 1) / rows);
+  // Four blocks run on a multiprocessor at a time; two rounds of them even
+  // out. A split is worth its share of the second kernel from 4 steps on.
+  size_t wanted = 8 * device_facts().multiprocessors / heads;
+  size_t most = std::max(1, p.keys / (4 * step));
+  auto splits = static_cast<int>(std::clamp<size_t>(wanted, 1, most));
+  int per_split = (p.keys + splits - 1) / splits;
+  per_split = (per_split + step - 1) / step * step;
+  splits = std::max(1, (p.keys + per_split - 1) / per_split);
+  auto blocks = static_cast<unsigned>(heads * splits);
+  if (splits == 1) {
+    e.launch(
+        attention_few_kernel<T, lanes, rows>,
+        blocks,
+        kFewThreads,
+        0,
+        p,
+        splits,
+        per_split,
+        nullptr);
+    return;
+  }
+  size_t out_rows = size_t(p.batch) * p.kv_heads * all_rows;
+  Scratch partial =
+      e.scratch(out_rows * splits * (p.value_features + 2) * sizeof(float));
+  e.launch(
+      attention_few_kernel<T, lanes, rows>,
+      blocks,
+      kFewThreads,
+      0,
+      p,
+      splits,
+      per_split,
+      partial.get<float>());
+  e.launch(
+      join_splits<T>,
+      static_cast<unsigned>(out_rows),
+      kFewThreads,
+      0,
+      p,
+      splits,
+      partial.get<float>());
+}
+
+template <typename T, int lanes>
+void launch_few_rows(const AttentionProblem& p, Encoder& e) {
+  int rows = p.group * p.tokens;
+  if (rows == 1) {
+    launch_few<T, lanes, 1>(p, e);
+  } else if (rows == 2) {
+    launch_few<T, lanes, 2>(p, e);
+  } else if (rows <= 4) {
+    launch_few<T, lanes, 4>(p, e);
+  } else {
+    launch_few<T, lanes, 8>(p, e);
+  }
+}
+
+template <typename T>
+void attention_few_of(const AttentionProblem& p, Encoder& e) {
+  int features = std::max(p.features, p.value_features);
+  if (features <= 64) {
+    launch_few_rows<T, 8>(p, e);
+  } else if (features <= 128) {
+    launch_few_rows<T, 16>(p, e);
+  } else {
+    launch_few_rows<T, 32>(p, e);
+  }
+}
+
+}  // namespace mlx::core::cuda
