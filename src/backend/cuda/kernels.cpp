@@ -7,6 +7,7 @@
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/norms.h"
 #include "backend/cuda/random.h"
+#include "backend/cuda/rope.h"
 #include "backend/cuda/softmax.h"
 #include "backend/cuda/views.h"
 
@@ -51,6 +52,7 @@ void add_norms(Table& table) {
   table.add<LogSumExp, logsumexp>();
   table.add<fast::RMSNorm, rms_norm>();
   table.add<fast::LayerNorm, layer_norm>();
+  table.add<fast::RoPE, rope>();
 }
 
 void add_attention(Table& table) {
