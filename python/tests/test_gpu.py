@@ -1,0 +1,257 @@
+"""What only a machine with a GPU shows: two memories, their streams, sizes
+beyond 32 bits, errors. The operations are tested by all other files, which use
+the default device."""
+
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        not mx.cuda.is_available(), reason="needs an NVIDIA GPU and libmlx_cuda"
+    ),
+]
+
+
+def run_python(code):
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+class TestCrossing:
+    def test_one_graph_on_both(self):
+        x = mx.array(np.arange(1000, dtype=np.float32))
+        a = mx.add(x, 1.0, stream=mx.gpu)
+        b = mx.multiply(a, 2.0, stream=mx.cpu)
+        c = mx.subtract(b, 3.0, stream=mx.gpu)
+        d = mx.add(c, b, stream=mx.cpu)
+        expected = 2 * (np.arange(1000, dtype=np.float32) + 1)
+        assert np.array_equal(np.array(d), expected - 3 + expected)
+
+    def test_back_and_forth_many_times(self):
+        x = mx.zeros((100,), dtype=mx.int32)
+        for i in range(200):
+            x = mx.add(x, 1, stream=mx.cpu if i % 3 else mx.gpu)
+        assert x.tolist() == [200] * 100
+
+    def test_async(self):
+        x = mx.ones((64, 64))
+        for i in range(20):
+            x = mx.matmul(x, x, stream=mx.gpu if i % 2 else mx.cpu) / 64
+            mx.async_eval(x)
+        assert np.array_equal(np.array(x), np.ones((64, 64), np.float32))
+
+    def test_streams_of_the_gpu(self):
+        streams = [mx.new_stream(mx.gpu) for _ in range(4)]
+        x = mx.array(np.ones(1 << 20, np.float32))
+        parts = [mx.add(x, i, stream=s) for i, s in enumerate(streams)]
+        for _ in range(10):
+            parts = [
+                mx.add(parts[i], parts[(i + 1) % 4], stream=s)
+                for i, s in enumerate(streams)
+            ]
+        total = sum(np.array(p)[0] for p in parts)
+        assert total == (1 + 2 + 3 + 4) * 2**10
+
+    def test_threads(self):
+        results = {}
+
+        def work(i):
+            x = mx.full((1000,), i)
+            for _ in range(50):
+                x = mx.add(x, 1)
+                mx.eval(x)
+            results[i] = x.tolist() == [i + 50] * 1000
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert results == dict.fromkeys(range(8), True)
+
+    def test_values_made_by_the_host(self):
+        big = np.random.default_rng(0).standard_normal(3_000_001).astype(np.float32)
+        for n in (1, 7, 300, 900, 5000, len(big)):
+            x = mx.array(big[:n])
+            assert np.array_equal(np.array(mx.add(x, 0, stream=mx.gpu)), big[:n])
+
+
+class TestHostCopies:
+    def test_kept_view_does_not_change(self):
+        x = mx.arange(1000, dtype=mx.float32)
+        x = mx.add(x, 1, stream=mx.gpu)
+        mx.eval(x)
+        seen = memoryview(x)
+        before = bytes(seen)
+        y = mx.multiply(x, 2, stream=mx.gpu)
+        del x
+        mx.eval(y)
+        assert bytes(seen) == before
+
+    def test_host_data_is_not_written_by_a_later_operation(self):
+        x = mx.array([1.0, 2.0, 3.0])
+        y = mx.add(x, 1, stream=mx.gpu)
+        mx.eval(y)
+        z = mx.add(x, 10, stream=mx.cpu)
+        w = mx.add(x, 100, stream=mx.gpu)
+        assert y.tolist() == [2, 3, 4]
+        assert z.tolist() == [11, 12, 13]
+        assert w.tolist() == [101, 102, 103]
+
+    def test_one_item_leaves_the_rest_on_the_device(self):
+        x = mx.add(mx.zeros((1 << 22,)), 1, stream=mx.gpu)
+        mx.eval(x)
+        before = mx.get_active_memory()
+        assert x[12345].item() == 1
+        gc.collect()
+        assert mx.get_active_memory() - before < 1 << 20
+
+
+class TestMemory:
+    def test_counters(self):
+        mx.synchronize()
+        before = mx.get_active_memory()
+        x = mx.add(mx.zeros((1 << 20,)), 1, stream=mx.gpu)
+        mx.eval(x)
+        assert mx.get_active_memory() >= before + (4 << 20)
+        mx.reset_peak_memory()
+        y = mx.exp(x, stream=mx.gpu)
+        mx.eval(y)
+        assert mx.get_peak_memory() >= before + (8 << 20)
+        del x, y
+        assert mx.get_active_memory() <= before + (1 << 20)
+        assert mx.get_cache_memory() >= 8 << 20
+        mx.clear_cache()
+        assert mx.get_cache_memory() < 8 << 20
+
+    def test_freed_memory_serves_again(self):
+        def step():
+            x = mx.add(mx.zeros((5_000_000,)), 1, stream=mx.gpu)
+            mx.eval(x)
+
+        step()
+        held = mx.get_active_memory() + mx.get_cache_memory()
+        for _ in range(50):
+            step()
+        assert mx.get_active_memory() + mx.get_cache_memory() <= held + (64 << 20)
+
+    def test_too_much(self):
+        with pytest.raises(RuntimeError, match=r"bytes asked.*in use.*free"):
+            mx.eval(mx.ones((1 << 20, 1 << 20), stream=mx.gpu) + 1)
+        assert mx.add(mx.array(1), 2, stream=mx.gpu).item() == 3
+
+    def test_limit_gives_cached_memory_back(self):
+        before = mx.set_cache_limit(0)
+        try:
+            x = mx.add(mx.zeros((1 << 22,)), 1, stream=mx.gpu)
+            mx.eval(x)
+            del x
+            assert mx.get_cache_memory() < 40 << 20
+        finally:
+            mx.set_cache_limit(before)
+
+
+class TestErrors:
+    def test_forked_child_is_told(self):
+        result = run_python("""
+            import os, sys
+            import mlx.core as mx
+            mx.eval(mx.add(mx.array(1), 1, stream=mx.gpu))
+            if os.fork() == 0:
+                try:
+                    mx.eval(mx.add(mx.array(1), 1, stream=mx.gpu))
+                except RuntimeError as e:
+                    os._exit(7 if "forked" in str(e) else 1)
+                os._exit(2)
+            sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+        """)
+        assert result.returncode == 7, result.stderr
+
+    def test_without_the_library_the_cpu_works(self):
+        result = run_python("""
+            import os
+            os.environ["MLX_DISABLE_CUDA"] = "1"
+            import mlx.core as mx
+            assert not mx.cuda.is_available()
+            assert mx.default_device() == mx.Device(mx.cpu)
+            assert (mx.array(1) + 1).item() == 2
+        """)
+        assert result.returncode == 0, result.stderr
+
+    def test_exit_with_work_under_way(self):
+        result = run_python("""
+            import mlx.core as mx
+            x = mx.ones((4096, 4096))
+            for _ in range(20):
+                x = mx.matmul(x, x, stream=mx.gpu) / 4096
+            mx.async_eval(x)
+        """)
+        assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+class TestLarge:
+    """More elements than 31 bits, and than 32 bits, count."""
+
+    size = (1 << 32) + 5
+
+    def test_elementwise_and_reductions(self):
+        x = mx.ones((self.size,), dtype=mx.uint8)
+        y = x + x
+        assert y[-1].item() == 2
+        assert mx.sum(y.astype(mx.uint8), stream=mx.gpu).item() == 2 * self.size
+        assert mx.max(y).item() == 2
+        assert mx.argmax(y).item() == 0
+
+    def test_views_and_copies(self):
+        rows = (1 << 16) + 1
+        x = mx.zeros((rows, 1 << 16), dtype=mx.uint8)
+        x[-1] = 3
+        t = mx.contiguous(x.T)
+        assert t[-1, -1].item() == 3
+        assert t[0, 0].item() == 0
+        assert mx.sum(t).item() == 3 << 16
+        joined = mx.concatenate([x, x[-1:]])
+        assert joined[-1, -1].item() == 3
+        strided = x[:, ::2]
+        assert mx.contiguous(strided)[-1, -1].item() == 3
+
+    def test_broadcast(self):
+        column = mx.arange(1 << 17, dtype=mx.uint8)[:, None]
+        row = mx.ones((1, (1 << 15) + 1), dtype=mx.uint8)
+        x = column + row
+        assert x[300, -1].item() == (300 + 1) % 256
+        assert x[-1, -1].item() == ((1 << 17) - 1 + 1) % 256
+
+    def test_indexing(self):
+        x = mx.zeros((self.size,), dtype=mx.uint8)
+        at = mx.array([0, self.size // 2, self.size - 1])
+        x[at] = mx.array([1, 2, 3], dtype=mx.uint8)
+        assert x[at].tolist() == [1, 2, 3]
+        assert mx.sum(x).item() == 6
+
+    def test_rows(self):
+        x = mx.ones((1 << 17, (1 << 14) + 2), dtype=mx.float16)
+        y = mx.softmax(x, axis=-1)
+        assert abs(y[-1, -1].item() - 1 / ((1 << 14) + 2)) < 1e-6
+        z = mx.fast.rms_norm(x, None, 1e-5)
+        assert abs(z[-1, -1].item() - 1) < 1e-3
+        s = mx.cumsum(x[-1:], axis=1)
+        assert s[-1, 5].item() == 6
+
+    def test_random(self):
+        x = mx.random.bits((self.size,), width=1, key=mx.random.key(1))
+        mean = mx.mean(x[-(1 << 20) :].astype(mx.float32)).item()
+        assert abs(mean - 127.5) < 1
