@@ -6,6 +6,7 @@
 #include "backend/cuda/join.h"
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/norms.h"
+#include "backend/cuda/quantized.h"
 #include "backend/cuda/random.h"
 #include "backend/cuda/rope.h"
 #include "backend/cuda/softmax.h"
@@ -45,6 +46,9 @@ void add_random(Table& table) {
 void add_products(Table& table) {
   table.add<Matmul, matmul>();
   table.add<AddMM, addmm>();
+  table.add<Quantize, quantize>();
+  table.add<Dequantize, dequantize>();
+  table.add<QuantizedMatmul, quantized_matmul>();
 }
 
 void add_norms(Table& table) {

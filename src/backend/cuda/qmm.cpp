@@ -1,0 +1,45 @@
+// Plans products with quantized matrices: few rows go through kernels that read
+// the codes once at the speed of memory; for many rows the matrix is unpacked,
+// which costs little beside the dense product that follows.
+#include "backend/cuda/qmm.h"
+
+#include "backend/cuda/gemm.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+void many_rows(const QmmArgs& args, Encoder& e) {
+  const QuantizedMatrix& w = args.w;
+  Scratch numbers =
+      e.scratch(static_cast<size_t>(w.rows * w.cols) * args.type.size());
+  dequantize(w, args.type, numbers.get(), e);
+  GemmOperand b{
+      numbers.get(), args.transpose ? 1 : w.cols, args.transpose ? w.cols : 1};
+  gemm(
+      {.op = "quantized_matmul",
+       .type = args.type,
+       .rows = args.rows,
+       .cols = args.cols(),
+       .depth = args.depth(),
+       .a = {args.x, args.row_stride, args.col_stride},
+       .b = b,
+       .out = args.out},
+      e);
+}
+
+}  // namespace
+
+void quantized_matmul(const QmmArgs& args, Encoder& e) {
+  if (args.rows == 0 || args.cols() == 0) {
+    return;
+  }
+  if (args.depth() == 0) {
+    auto size = static_cast<size_t>(args.rows * args.cols());
+    e.fill_bytes(args.out, 0, size * args.type.size());
+    return;
+  }
+  many_rows(args, e);
+}
+
+}  // namespace mlx::core::cuda
