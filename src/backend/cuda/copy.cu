@@ -143,6 +143,9 @@ Axes merged_axes(const Shape& shape, const Strides& from, const Strides& to) {
   }
   auto [sizes, strides] =
       collapse_contiguous_dims(sorted.sizes, {sorted.from, sorted.to});
+  if (sizes.empty()) {
+    return {{1}, {0}, {0}};
+  }
   return {sizes, strides[0], strides[1]};
 }
 

@@ -3,12 +3,15 @@
 #include "backend/cuda/attention.h"
 #include "backend/cuda/backend.h"
 #include "backend/cuda/create.h"
+#include "backend/cuda/gather.h"
 #include "backend/cuda/join.h"
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/norms.h"
 #include "backend/cuda/quantized.h"
 #include "backend/cuda/random.h"
 #include "backend/cuda/rope.h"
+#include "backend/cuda/scatter.h"
+#include "backend/cuda/slice_update.h"
 #include "backend/cuda/softmax.h"
 #include "backend/cuda/views.h"
 
@@ -63,6 +66,16 @@ void add_attention(Table& table) {
   table.add<fast::ScaledDotProductAttention, attention>();
 }
 
+void add_indexing(Table& table) {
+  table.add<SliceUpdate, slice_update>();
+  table.add<DynamicSlice, dynamic_slice>();
+  table.add<DynamicSliceUpdate, dynamic_slice_update>();
+  table.add<Gather, gather>();
+  table.add<GatherAxis, gather_axis>();
+  table.add<Scatter, scatter>();
+  table.add<ScatterAxis, scatter_axis>();
+}
+
 }  // namespace
 
 const Table& kernels() {
@@ -75,6 +88,7 @@ const Table& kernels() {
     add_products(*all);
     add_norms(*all);
     add_attention(*all);
+    add_indexing(*all);
     return all;
   }();
   return *table;

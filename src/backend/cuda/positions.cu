@@ -1,0 +1,218 @@
+// Tables of positions, and slices in wide elements.
+#include "backend/cuda/copy.h"
+#include "backend/cuda/positions.h"
+#include "mlx/backend/common/utils.h"
+#include "types/error.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+void check_sizes(const char* op, size_t arrays, size_t axes) {
+  if (arrays > Positions::most_arrays || axes > Positions::most_axes) {
+    invalid(
+        op,
+        "too many index arrays or axes of them: ",
+        arrays,
+        " arrays with ",
+        axes,
+        " axes that memory does not join. The gpu takes up to ",
+        Positions::most_arrays,
+        " of each.");
+  }
+}
+
+}  // namespace
+
+void IndexedBy::add(
+    const array& indices,
+    const array& indexed,
+    int axis,
+    int64_t slice,
+    Encoder& e) {
+  entries.push_back(
+      {e.in(indices),
+       indices.dtype(),
+       broadcast_strides(indices, shape),
+       indexed.shape(axis),
+       slice,
+       indexed.strides(axis)});
+}
+
+Positions IndexedBy::positions() const {
+  std::vector<Strides> strides = {target_strides, update_strides};
+  for (const Entry& entry : entries) {
+    strides.push_back(entry.strides);
+  }
+  auto [sizes, merged] = collapse_contiguous_dims(shape, strides);
+  check_sizes(op, entries.size(), sizes.size());
+  Positions made{};
+  made.arrays = static_cast<int>(entries.size());
+  made.ndim = static_cast<int>(sizes.size());
+  made.clamps = clamps;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    made.count *= sizes[i];
+    made.sizes[i] = FastDivisor(static_cast<uint32_t>(sizes[i]));
+    made.target_strides[i] = merged[0][i];
+    made.update_strides[i] = merged[1][i];
+    for (size_t k = 0; k < entries.size(); ++k) {
+      made.index_strides[k][i] = merged[k + 2][i];
+    }
+  }
+  for (size_t k = 0; k < entries.size(); ++k) {
+    const Entry& entry = entries[k];
+    if (entry.slice > entry.length || entry.length == 0) {
+      throw std::out_of_range(message(
+          op,
+          "no position is in range: a slice of size ",
+          entry.slice,
+          " along an axis of length ",
+          entry.length,
+          "."));
+    }
+    made.index[k] = {
+        entry.data,
+        entry.type.val(),
+        entry.length,
+        entry.length - entry.slice,
+        entry.stride};
+  }
+  return made;
+}
+
+IndexedBy indexed_by(
+    const char* op,
+    const array* first,
+    size_t count,
+    const std::vector<int>& axes,
+    const array& indexed,
+    const Shape& slice_sizes,
+    Encoder& e) {
+  IndexedBy made{op};
+  for (size_t i = 0; i < count; ++i) {
+    made.shape = broadcast_shapes(made.shape, first[i].shape());
+  }
+  made.target_strides = Strides(made.shape.size(), 0);
+  made.update_strides = made.target_strides;
+  for (size_t i = 0; i < count; ++i) {
+    made.add(first[i], indexed, axes[i], slice_sizes[axes[i]], e);
+  }
+  return made;
+}
+
+AlongAxis along_axis(
+    const char* op,
+    const array& indexed,
+    const array* updates,
+    const array& indices,
+    int axis,
+    Encoder& e) {
+  const Shape& shape = indices.shape();
+  size_t cut = shape.size();
+  while (cut > static_cast<size_t>(axis) + 1 &&
+         (indices.strides()[cut - 1] == 0 || shape[cut - 1] == 1)) {
+    --cut;
+  }
+  auto split = static_cast<std::ptrdiff_t>(cut);
+  auto outer = [&](const Strides& s) {
+    return Strides(s.begin(), s.begin() + split);
+  };
+  auto inner = [&](const Strides& s) {
+    return Strides(s.begin() + split, s.end());
+  };
+  IndexedBy by{op, Shape(shape.begin(), shape.begin() + split)};
+  by.target_strides = outer(indexed.strides());
+  by.target_strides[axis] = 0;
+  by.update_strides = updates ? outer(updates->strides()) : Strides(cut, 0);
+  by.entries.push_back(
+      {e.in(indices),
+       indices.dtype(),
+       outer(indices.strides()),
+       indexed.shape(axis),
+       1,
+       indexed.strides(axis)});
+  std::vector<Strides> slice = {inner(indexed.strides())};
+  if (updates) {
+    slice.push_back(inner(updates->strides()));
+  }
+  return {
+      std::move(by),
+      SlicePlan(Shape(shape.begin() + split, shape.end()), slice)};
+}
+
+SlicePlan::SlicePlan(const Shape& shape, const std::vector<Strides>& all) {
+  std::tie(sizes, strides) = collapse_contiguous_dims(shape, all);
+  if (sizes.empty()) {
+    sizes = {1};
+    strides.assign(all.size(), {0});
+  }
+}
+
+size_t SlicePlan::size() const {
+  size_t n = 1;
+  for (ShapeElem length : sizes) {
+    n *= static_cast<size_t>(length);
+  }
+  return n;
+}
+
+size_t SlicePlan::widen(
+    size_t itemsize,
+    Positions& positions,
+    std::initializer_list<const void*> addresses) {
+  size_t last = sizes.size() - 1;
+  for (const Strides& s : strides) {
+    if (s[last] != 1 || sizes[last] == 1) {
+      return itemsize;
+    }
+  }
+  // The lowest bit set anywhere limits the width.
+  auto elements = static_cast<uint64_t>(sizes[last]);
+  for (const Strides& s : strides) {
+    for (size_t i = 0; i < last; ++i) {
+      elements |= static_cast<uint64_t>(s[i]);
+    }
+  }
+  for (int i = 0; i < positions.ndim; ++i) {
+    elements |= static_cast<uint64_t>(positions.target_strides[i]);
+    elements |= static_cast<uint64_t>(positions.update_strides[i]);
+  }
+  for (int k = 0; k < positions.arrays; ++k) {
+    elements |= static_cast<uint64_t>(positions.index[k].stride);
+  }
+  uint64_t bytes = elements * itemsize;
+  for (const void* address : addresses) {
+    bytes |= reinterpret_cast<uintptr_t>(address);
+  }
+  size_t width = 16;
+  while (width > itemsize && bytes % width != 0) {
+    width /= 2;
+  }
+  auto factor = static_cast<int64_t>(width / itemsize);
+  sizes[last] = static_cast<ShapeElem>(sizes[last] / factor);
+  for (Strides& s : strides) {
+    for (size_t i = 0; i < last; ++i) {
+      s[i] /= factor;
+    }
+  }
+  for (int i = 0; i < positions.ndim; ++i) {
+    positions.target_strides[i] /= factor;
+    positions.update_strides[i] /= factor;
+  }
+  for (int k = 0; k < positions.arrays; ++k) {
+    positions.index[k].stride /= factor;
+  }
+  return width;
+}
+
+void start_from(const array& src, array& out, Encoder& e) {
+  bool dense = src.flags().contiguous && src.data_size() == src.size();
+  for (int64_t s : src.strides()) {
+    dense = dense && s >= 0;
+  }
+  if (!(dense && e.donate(src, out))) {
+    copy_into_new(src, out, e);
+  }
+}
+
+}  // namespace mlx::core::cuda
