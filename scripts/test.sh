@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Installs what is needed, builds Lynx, then runs the checks and all tests.
+# Where a CUDA compiler is found the CUDA backend is built too; without a GPU
+# it is not run (scripts/test_gpu.sh does that).
 # usage: scripts/test.sh [--sanitizers]
 #   --sanitizers   also the C++ tests under address, undefined-behaviour and
 #                  thread sanitizers, each in a build of its own
 source "$(dirname "${BASH_SOURCE[0]}")/setup_common.sh"
 
 apt_install "${apt_packages[@]}" libgtest-dev libgmock-dev clang-format
+find_cuda
 make_environment examples test
-build_and_install MLX_BUILD_TESTS=ON
+build_and_install MLX_BUILD_TESTS=ON MLX_BUILD_CUDA=$cuda
 
 failed=()
 # check NAME COMMAND...: runs it and remembers when it fails.

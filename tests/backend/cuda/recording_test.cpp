@@ -1,0 +1,96 @@
+// Recordings: what was submitted once runs again as one piece. Without a gpu
+// these tests say that they were left out.
+#include <gtest/gtest.h>
+
+#include "backend/backend.h"
+#include "mlx/mlx.h"
+
+namespace mlx::core {
+namespace {
+
+class CudaTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    backend_ = find_backend(Device::gpu);
+    if (!backend_) {
+      GTEST_SKIP() << "no usable gpu";
+    }
+  }
+
+  // A copy of `values` on the device, to be written to between replays.
+  static array on_device(const std::vector<float>& values, Stream s) {
+    array host(values.begin(), {static_cast<int>(values.size())});
+    array device = add(host, array(0.0f), s);
+    device.eval();
+    return device;
+  }
+
+  Backend* backend_ = nullptr;
+};
+
+TEST_F(CudaTest, ReplayReadsItsInputsAnew) {
+  Stream s = default_stream(Device::gpu);
+  array x = on_device({1, 2, 3, 4}, s);
+  array y = multiply(x, x, s);
+  array z = add(y, x, s);
+  mlx::core::eval(multiply(x, x, s));  // so that no kernel is loaded meanwhile
+  auto context = std::make_shared<EvalContext>();
+  auto recording = backend_->record(s, [&] {
+    backend_->submit(y, context);
+    backend_->submit(z, context);
+  });
+  ASSERT_NE(recording, nullptr);
+  recording->replay();
+  recording->replay();
+  backend_->synchronize(s);
+  z.set_status(array::available);
+  EXPECT_EQ(z.data<float>()[0], 2);
+  EXPECT_EQ(z.data<float>()[3], 20);
+}
+
+TEST_F(CudaTest, MemoryOfARecordingIsNobodyElses) {
+  Stream s = default_stream(Device::gpu);
+  array x = on_device(std::vector<float>(1000, 2.0f), s);
+  array y = exp(x, s);
+  array z = add(y, y, s);
+  auto context = std::make_shared<EvalContext>();
+  auto recording = backend_->record(s, [&] {
+    backend_->submit(y, context);
+    backend_->submit(z, context);
+  });
+  // Takes memory of the same size, over and over.
+  array other = on_device(std::vector<float>(1000, 0.0f), s);
+  for (int i = 0; i < 20; ++i) {
+    other = add(other, array(1.0f), s);
+    other.eval();
+  }
+  recording->replay();
+  backend_->synchronize(s);
+  EXPECT_EQ(other.data<float>()[999], 20);
+  z.set_status(array::available);
+  EXPECT_NEAR(z.data<float>()[999], 2 * std::exp(2.0f), 1e-5);
+  size_t active = get_active_memory();
+  recording.reset();
+  EXPECT_LE(get_active_memory(), active);
+}
+
+TEST_F(CudaTest, AnErrorWhileRecordingLeavesTheStreamUsable) {
+  Stream s = default_stream(Device::gpu);
+  EXPECT_THROW(
+      backend_->record(s, [] { throw std::runtime_error("no"); }),
+      std::runtime_error);
+  array x = on_device({1}, s);
+  EXPECT_EQ(add(x, x, s).item<float>(), 2);
+}
+
+TEST_F(CudaTest, ItemReadsOnlyItself) {
+  Stream s = default_stream(Device::gpu);
+  array x = on_device(std::vector<float>(1 << 20, 3.0f), s);
+  array one = slice(x, {5}, {6}, s);
+  size_t before = get_active_memory();
+  EXPECT_EQ(one.item<float>(), 3);
+  EXPECT_LT(get_active_memory(), before + 4096);
+}
+
+}  // namespace
+}  // namespace mlx::core
