@@ -74,6 +74,7 @@ void add_indexing(Table& table) {
   table.add<GatherAxis, gather_axis>();
   table.add<Scatter, scatter>();
   table.add<ScatterAxis, scatter_axis>();
+  table.add<MaskedScatter, masked_scatter>();
 }
 
 }  // namespace
