@@ -13,6 +13,7 @@
 #include "backend/cuda/scatter.h"
 #include "backend/cuda/slice_update.h"
 #include "backend/cuda/softmax.h"
+#include "backend/cuda/sort.h"
 #include "backend/cuda/views.h"
 
 namespace mlx::core::cuda {
@@ -77,6 +78,12 @@ void add_indexing(Table& table) {
   table.add<MaskedScatter, masked_scatter>();
 }
 
+void add_sort(Table& table) {
+  table.add<Sort, sort>();
+  table.add<ArgSort, arg_sort>();
+  table.add<SearchSorted, search_sorted>();
+}
+
 }  // namespace
 
 const Table& kernels() {
@@ -90,6 +97,7 @@ const Table& kernels() {
     add_norms(*all);
     add_attention(*all);
     add_indexing(*all);
+    add_sort(*all);
     return all;
   }();
   return *table;

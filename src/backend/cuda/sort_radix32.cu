@@ -1,0 +1,16 @@
+// Radix sort of 32-bit keys.
+#include "backend/cuda/sort_radix.cuh"
+
+namespace mlx::core::cuda {
+
+int radix_sort(
+    uint32_t* keys,
+    uint32_t* spare,
+    RadixIndices indices,
+    int count,
+    int bits,
+    Encoder& e) {
+  return radix_sort_device(keys, spare, indices, count, bits, e);
+}
+
+}  // namespace mlx::core::cuda
