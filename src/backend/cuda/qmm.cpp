@@ -4,6 +4,7 @@
 #include "backend/cuda/qmm.h"
 
 #include "backend/cuda/gemm.h"
+#include "backend/cuda/qmv.h"
 
 namespace mlx::core::cuda {
 
@@ -28,6 +29,27 @@ void many_rows(const QmmArgs& args, Encoder& e) {
       e);
 }
 
+using Product = void (*)(const QmmArgs&, Encoder&);
+
+/// The kernel for few rows, and how many it takes.
+struct FewRows {
+  Product product;
+  int64_t most;
+};
+
+FewRows few_rows(const QmmArgs& args) {
+  if (!args.transpose) {
+    return {qvm, kQvmRows};
+  }
+  if (args.type == Dtype::Val::float16) {
+    return {qmv_float16, kQmvRows};
+  }
+  if (args.type == Dtype::Val::bfloat16) {
+    return {qmv_bfloat16, kQmvRows};
+  }
+  return {qmv_float32, kQmvFloatRows};
+}
+
 }  // namespace
 
 void quantized_matmul(const QmmArgs& args, Encoder& e) {
@@ -39,7 +61,12 @@ void quantized_matmul(const QmmArgs& args, Encoder& e) {
     e.fill_bytes(args.out, 0, size * args.type.size());
     return;
   }
-  many_rows(args, e);
+  FewRows few = few_rows(args);
+  if (args.rows <= few.most) {
+    few.product(args, e);
+  } else {
+    many_rows(args, e);
+  }
 }
 
 }  // namespace mlx::core::cuda

@@ -1,0 +1,21 @@
+// Products with a quantized matrix for few rows, which read the codes once.
+#pragma once
+
+#include "backend/cuda/qmm.h"
+
+namespace mlx::core::cuda {
+
+/// The most rows that are not better served by unpacking the matrix.
+constexpr int64_t kQmvRows = 32;
+constexpr int64_t kQmvFloatRows = 8;
+constexpr int64_t kQvmRows = 4;
+
+/// x w' for x and scales of the type.
+void qmv_float16(const QmmArgs& args, Encoder& e);
+void qmv_bfloat16(const QmmArgs& args, Encoder& e);
+/// x w' for float32 x.
+void qmv_float32(const QmmArgs& args, Encoder& e);
+/// x w.
+void qvm(const QmmArgs& args, Encoder& e);
+
+}  // namespace mlx::core::cuda
