@@ -209,7 +209,7 @@ class Run {
       }
     } else if (
         in.status() == array::evaluated && in.event().valid() &&
-        !in.event().is_signaled() && !own_event(in)) {
+        !own_event(in)) {
       backend.wait(s, in.event(), context_);
     }
   }
@@ -217,6 +217,7 @@ class Run {
   void submit(Backend& backend, Stream s, array& slot) {
     if (!context_) {
       context_ = std::make_shared<EvalContext>();
+      context_->deferred = async_;
     }
     for (const array& in : slot.inputs()) {
       wait_on_stream(backend, s, in);

@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "backend/buffer.h"
-#include "backend/cpu/stream_worker.h"
-#include "backend/cpu/thread_tools.h"
+#include "backend/common/stream_worker.h"
+#include "backend/common/thread_tools.h"
 #include "types/error.h"
 
 namespace mlx::core::cpu {
@@ -177,6 +177,9 @@ class CpuBackend final : public Backend {
 
   void wait(
       Stream s, Event event, std::shared_ptr<EvalContext> context) override {
+    if (event.is_signaled()) {
+      return;
+    }
     enqueue(s, [event, context]() mutable {
       try {
         event.cast<detail::EventState>().wait();

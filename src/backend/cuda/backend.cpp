@@ -57,6 +57,25 @@ void check_work(cudaError_t status, Encoder& e) {
       ". With MLX_CUDA_SYNC=1 each is waited for and the one is named.");
 }
 
+void defer(Stream s, std::function<void()> task) {
+  encoder(s).worker().enqueue(std::move(task));
+}
+
+// Deferred work comes before what this thread launches itself.
+void settle(Stream s) {
+  encoder(s).worker().synchronize();
+}
+
+// Keeps an error for those who wait.
+template <typename F>
+void attempt(EvalContext& context, F f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    context.error.set_message(std::make_shared<std::string>(e.what()));
+  }
+}
+
 class CudaEvent final : public detail::EventState {
  public:
   explicit CudaEvent(Stream s) : stream_(s), event_(event_pool().take()) {}
@@ -64,9 +83,7 @@ class CudaEvent final : public detail::EventState {
 
   void wait() override {
     check_not_lost();
-    while (!recorded_.load(std::memory_order_acquire)) {
-      recorded_.wait(false, std::memory_order_acquire);
-    }
+    await_recorded();
     if (done_.load(std::memory_order_acquire)) {
       return;
     }
@@ -81,18 +98,16 @@ class CudaEvent final : public detail::EventState {
 
   void wait(Stream s) override {
     if (s.device == Device::gpu) {
-      Encoder& e = encoder(s);
-      std::lock_guard lock(e.mutex());
-      wait_on(e);
+      settle(s);
+      wait_on(encoder(s));
     } else {
       wait();
     }
   }
 
   void signal(Stream s) override {
-    Encoder& e = encoder(s);
-    std::lock_guard lock(e.mutex());
-    record_on(e);
+    settle(s);
+    record_on(encoder(s));
   }
 
   bool is_signaled() const override {
@@ -102,15 +117,24 @@ class CudaEvent final : public detail::EventState {
   }
 
   void record_on(Encoder& e) {
+    std::lock_guard lock(e.mutex());
     check(cudaEventRecord(event_, e.stream()), "recording an event");
     recorded_.store(true, std::memory_order_release);
     recorded_.notify_all();
   }
   void wait_on(Encoder& e) {
+    await_recorded();
     check(cudaStreamWaitEvent(e.stream(), event_, 0), "waiting for an event");
   }
 
  private:
+  // By this thread or by the worker that launches.
+  void await_recorded() {
+    while (!recorded_.load(std::memory_order_acquire)) {
+      recorded_.wait(false, std::memory_order_acquire);
+    }
+  }
+
   Stream stream_;
   cudaEvent_t event_;
   std::atomic<bool> recorded_{false};
@@ -156,10 +180,9 @@ bool waits_after_each() {
   return yes;
 }
 
-void run_node(array& node, Encoder& e) {
+void run_node(array& node, bool keep_graph, Encoder& e) {
   Primitive& op = node.primitive();
   std::vector<array> outputs = node.outputs();
-  bool keep_graph = node.is_tracer();
   std::vector<array> held;
   if (keep_graph) {
     held = node.inputs();  // so that no kernel takes their memory over
@@ -215,16 +238,30 @@ class CudaBackend final : public Backend {
   }
 
   void run_inline(array& node) override {
-    run_node(node, encoder(node.primitive().stream()));
-    wait_for_stream(node.primitive().stream());
+    Stream s = node.primitive().stream();
+    settle(s);
+    run_node(node, node.is_tracer(), encoder(s));
+    wait_for_stream(s);
   }
 
-  // The launches stay in the stream's order; what goes wrong in a kernel is
-  // found by who waits.
+  // Launches stay in the stream's order; what goes wrong in a kernel is found
+  // by who waits. A caller that goes on without waiting builds its next graph
+  // while a worker launches this one.
   void submit(array node, std::shared_ptr<EvalContext> context) override {
-    if (!context->error.valid()) {
-      run_node(node, encoder(node.primitive().stream()));
+    Stream s = node.primitive().stream();
+    bool keep = node.is_tracer();  // a matter of this thread
+    if (!context->deferred) {
+      settle(s);
+      if (!context->error.valid()) {
+        run_node(node, keep, encoder(s));
+      }
+      return;
     }
+    defer(s, [s, node = std::move(node), keep, context]() mutable {
+      if (!context->error.valid()) {
+        attempt(*context, [&] { run_node(node, keep, encoder(s)); });
+      }
+    });
   }
 
   bool runs_inline(Stream) const override { return false; }
@@ -235,25 +272,44 @@ class CudaBackend final : public Backend {
 
   void signal(
       Stream s, Event event, std::shared_ptr<EvalContext> context) override {
-    event.set_error(context->error);
-    event.cast<CudaEvent>().signal(s);
+    auto post = [s, event, context]() mutable {
+      event.set_error(context->error);
+      event.cast<CudaEvent>().record_on(encoder(s));
+    };
+    if (context->deferred) {
+      defer(s, post);
+    } else {
+      settle(s);
+      post();
+    }
   }
 
-  // Another backend's event is waited for here: its result has to be copied
-  // to the device by this thread anyway.
+  // Another backend's event is waited for by who launches: its result has to
+  // be copied to the device by the same thread.
   void wait(
       Stream s, Event event, std::shared_ptr<EvalContext> context) override {
-    if (event.stream().device == Device::gpu) {
-      event.cast<CudaEvent>().wait(s);
+    auto await = [s, event, context]() mutable {
+      if (event.stream().device != Device::gpu) {
+        event.cast<detail::EventState>().wait();
+      } else if (event.stream() != s) {  // else the order is enough
+        event.cast<CudaEvent>().wait_on(encoder(s));
+      }
+      context->error.store_if_valid(event.load_error());
+    };
+    if (context->deferred) {
+      defer(s, [await, context]() mutable { attempt(*context, await); });
     } else {
-      event.cast<detail::EventState>().wait();
+      settle(s);
+      await();
     }
-    context->error.store_if_valid(event.load_error());
   }
 
   void flush(Stream) override {}
 
-  void synchronize(Stream s) override { wait_for_stream(s); }
+  void synchronize(Stream s) override {
+    settle(s);
+    wait_for_stream(s);
+  }
 
   std::shared_ptr<Recording> record(
       Stream s, const std::function<void()>& work) override;
@@ -271,6 +327,7 @@ class CudaBackend final : public Backend {
 
 std::shared_ptr<Recording> CudaBackend::record(
     Stream s, const std::function<void()>& work) {
+  settle(s);
   Encoder& e = encoder(s);
   auto recording = std::make_shared<CudaRecording>(s, e);
   check(

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/common/stream_worker.h"
 #include "backend/cuda/allocator.h"
 #include "backend/cuda/check.h"
 #include "mlx/array.h"
@@ -100,6 +101,8 @@ class Encoder {
   void upload(void* to, const void* from, size_t bytes);
 
   std::mutex& mutex() { return mutex_; }
+  /// Who launches what its caller does not wait for.
+  StreamWorker& worker() { return worker_; }
   Lane& lane() { return *lane_; }
   /// Allocations come from `lane`; returns the one before.
   Lane* set_lane(Lane* lane) { return std::exchange(lane_, lane); }
@@ -128,6 +131,7 @@ class Encoder {
   Lane own_lane_;
   Lane* lane_;
   std::mutex mutex_;
+  StreamWorker worker_;
   std::vector<const char*> ops_;
 
   // Pinned memory on the way to the device, in pieces used in turn.

@@ -1,6 +1,6 @@
 // Worker threads of streams: order, waiting, errors, the end of the process,
 // forked children.
-#include "backend/cpu/stream_worker.h"
+#include "backend/common/stream_worker.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 #include "backend/cpu/threads.h"
 #include "graph/fork.h"
 
-namespace mlx::core::cpu {
+namespace mlx::core {
 namespace {
 
 void sleep_ms(int ms) {
@@ -311,4 +311,4 @@ TEST(StreamWorkerTest, PendingWorkStaysWithTheParent) {
 }
 
 }  // namespace
-}  // namespace mlx::core::cpu
+}  // namespace mlx::core
