@@ -3,6 +3,8 @@
 // each block looks whether a later one means the same slice; with many, a
 // table says which position owns a slice, found by atomic maxima. Beside the
 // indices, moves twice the bytes of the updates.
+#include <algorithm>
+
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/positions.h"
 #include "backend/cuda/scatter.h"
@@ -229,7 +231,10 @@ bool may_overlap(const IndexedBy& by) {
   for (const auto& entry : by.entries) {
     overlaps = overlaps || entry.slice > 1;
   }
-  return overlaps && !by.shape.empty();
+  return overlaps &&
+         std::any_of(by.shape.begin(), by.shape.end(), [](ShapeElem n) {
+           return n > 1;
+         });
 }
 
 // Positions of single elements instead of slices.
