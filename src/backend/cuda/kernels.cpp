@@ -9,6 +9,7 @@
 #include "backend/cuda/norms.h"
 #include "backend/cuda/quantized.h"
 #include "backend/cuda/random.h"
+#include "backend/cuda/reduce.h"
 #include "backend/cuda/rope.h"
 #include "backend/cuda/scatter.h"
 #include "backend/cuda/slice_update.h"
@@ -55,14 +56,6 @@ void add_products(Table& table) {
   table.add<QuantizedMatmul, quantized_matmul>();
 }
 
-void add_norms(Table& table) {
-  table.add<Softmax, softmax>();
-  table.add<LogSumExp, logsumexp>();
-  table.add<fast::RMSNorm, rms_norm>();
-  table.add<fast::LayerNorm, layer_norm>();
-  table.add<fast::RoPE, rope>();
-}
-
 void add_attention(Table& table) {
   table.add<fast::ScaledDotProductAttention, attention>();
 }
@@ -84,6 +77,19 @@ void add_sort(Table& table) {
   table.add<SearchSorted, search_sorted>();
 }
 
+void add_norms(Table& table) {
+  table.add<Softmax, softmax>();
+  table.add<LogSumExp, logsumexp>();
+  table.add<fast::RMSNorm, rms_norm>();
+  table.add<fast::LayerNorm, layer_norm>();
+  table.add<fast::RoPE, rope>();
+}
+
+void add_reductions(Table& table) {
+  table.add<Reduce, reduce>();
+  table.add<ArgReduce, arg_reduce>();
+}
+
 }  // namespace
 
 const Table& kernels() {
@@ -94,10 +100,11 @@ const Table& kernels() {
     add_creation(*all);
     add_random(*all);
     add_products(*all);
-    add_norms(*all);
     add_attention(*all);
     add_indexing(*all);
     add_sort(*all);
+    add_norms(*all);
+    add_reductions(*all);
     return all;
   }();
   return *table;

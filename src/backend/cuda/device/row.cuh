@@ -127,6 +127,17 @@ struct HeldRow {
   }
 };
 
+/// The value of the lane whose number differs by `step`'s bits.
+template <typename A>
+__device__ __forceinline__ A shuffle_xor(A x, int step) {
+  using Bits = std::conditional_t<sizeof(A) == 8, unsigned long long, unsigned>;
+  Bits bits = 0;
+  memcpy(&bits, &x, sizeof(A));
+  bits = __shfl_xor_sync(0xffffffffu, bits, step);
+  memcpy(&x, &bits, sizeof(A));
+  return x;
+}
+
 struct LargerOf {
   template <typename A>
   __device__ __forceinline__ A operator()(A a, A b) const {
@@ -155,7 +166,7 @@ struct RowCombiner {
   __device__ __forceinline__ A operator()(A x, A neutral, Op op) {
     int width = static_cast<int>(blockDim.x);
     for (int step = width > 32 ? 16 : width / 2; step > 0; step /= 2) {
-      x = op(x, __shfl_xor_sync(0xffffffffu, x, step));
+      x = op(x, shuffle_xor(x, step));
     }
     if (width <= 32) {
       return x;
@@ -170,7 +181,7 @@ struct RowCombiner {
     x = lane < width / 32 ? slots[lane] : neutral;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {
-      x = op(x, __shfl_xor_sync(0xffffffffu, x, step));
+      x = op(x, shuffle_xor(x, step));
     }
     return x;
   }
