@@ -3,6 +3,7 @@
 #include "backend/cuda/attention.h"
 #include "backend/cuda/backend.h"
 #include "backend/cuda/create.h"
+#include "backend/cuda/elementwise.h"
 #include "backend/cuda/gather.h"
 #include "backend/cuda/join.h"
 #include "backend/cuda/matmul.h"
@@ -31,6 +32,11 @@ void add_views(Table& table) {
   table.add<Unflatten, unflatten>();
   table.add<Contiguous, contiguous>();
   table.add<View, view>();
+}
+
+void add_elementwise(Table& table) {
+  table.add<Elementwise, elementwise>();
+  table.add<AsType, as_type>();
 }
 
 void add_joins(Table& table) {
@@ -96,6 +102,7 @@ const Table& kernels() {
   static const auto* table = [] {
     auto* all = new Table;
     add_views(*all);
+    add_elementwise(*all);
     add_joins(*all);
     add_creation(*all);
     add_random(*all);

@@ -71,10 +71,19 @@ __device__ __forceinline__ To convert(From x) {
   } else if constexpr (std::is_same_v<To, bhalf>) {
     return __float2bfloat16_rn(static_cast<float>(x));
   } else if constexpr (
-      std::is_floating_point_v<From> && std::is_integral_v<To> &&
-      sizeof(To) < 4) {
-    // By way of 32 bits, as the host does.
-    return static_cast<To>(static_cast<int32_t>(x));
+      std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // Narrow and unsigned integers by way of signed ones, as the host does:
+    // negative numbers wrap.
+    if constexpr (sizeof(To) < 4) {
+      return static_cast<To>(static_cast<int32_t>(x));
+    } else if constexpr (sizeof(To) == 4 && std::is_unsigned_v<To>) {
+      return static_cast<To>(static_cast<int64_t>(x));
+    } else if constexpr (std::is_unsigned_v<To>) {
+      return x < From(0) ? static_cast<To>(static_cast<int64_t>(x))
+                         : static_cast<To>(x);
+    } else {
+      return static_cast<To>(x);
+    }
   } else {
     return static_cast<To>(x);
   }

@@ -1,0 +1,501 @@
+// The functions that the formulas of ops/elementwise.def name, for one number:
+// float, double, integers, bool (as Truth) and complex64. Float functions are
+// within the errors that the CPU's state; the toolkit's own where these do.
+// Integers follow one rule: division rounds down, anything divided by zero is
+// 0, powers wrap, a negative exponent gives 0.
+#pragma once
+
+#include <concepts>
+
+#include "backend/cuda/device/math_core.cuh"
+#include "backend/cuda/device/types.cuh"
+
+namespace mlx::core::cuda {
+
+/// bool in formulas: + is or, - is exclusive or, * is and.
+struct Truth {
+  bool v;
+
+  Truth() = default;
+  __device__ __forceinline__ explicit Truth(bool x) : v(x) {}
+  __device__ __forceinline__ explicit operator bool() const { return v; }
+
+#define MLX_TRUTH(op, how)                                                \
+  friend __device__ __forceinline__ Truth operator op(Truth x, Truth y) { \
+    return Truth(x.v how y.v);                                            \
+  }
+  MLX_TRUTH(+, |)
+  MLX_TRUTH(-, ^)
+  MLX_TRUTH(*, &)
+  MLX_TRUTH(&, &)
+  MLX_TRUTH(|, |)
+  MLX_TRUTH(^, ^)
+#undef MLX_TRUTH
+  friend __device__ __forceinline__ Truth operator~(Truth x) {
+    return Truth(!x.v);
+  }
+#define MLX_TRUTH(op)                                                    \
+  friend __device__ __forceinline__ bool operator op(Truth x, Truth y) { \
+    return x.v op y.v;                                                   \
+  }
+  MLX_TRUTH(==)
+  MLX_TRUTH(!=)
+  MLX_TRUTH(<)
+  MLX_TRUTH(<=)
+  MLX_TRUTH(>)
+  MLX_TRUTH(>=)
+#undef MLX_TRUTH
+};
+
+namespace math {
+
+template <typename T>
+concept Integer = std::integral<T> && !std::same_as<T, bool>;
+template <typename T>
+concept Whole = Integer<T> || std::same_as<T, Truth>;
+template <typename T>
+concept Real = std::floating_point<T> || Whole<T>;
+
+#define MLX_MATH __device__ __forceinline__
+/// For what is long or rare: one copy a kernel, called.
+#define MLX_MATH_CALLED inline __device__ __noinline__
+
+inline constexpr float kInfinity = __builtin_huge_valf();
+
+MLX_MATH float nan() {
+  return __int_as_float(0x7fc00000);
+}
+
+// Signs and rounding
+
+MLX_MATH float abs(float x) {
+  return ::fabsf(x);
+}
+MLX_MATH double abs(double x) {
+  return ::fabs(x);
+}
+/// The smallest signed integer stays as it is.
+template <Integer T>
+MLX_MATH T abs(T x) {
+  if constexpr (std::is_signed_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return x < T(0) ? static_cast<T>(U(0) - static_cast<U>(x)) : x;
+  } else {
+    return x;
+  }
+}
+
+/// Zero of either sign gives 0, NaN itself.
+template <std::floating_point T>
+MLX_MATH T sign(T x) {
+  return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x + T(0));
+}
+template <Integer T>
+MLX_MATH T sign(T x) {
+  if constexpr (std::is_signed_v<T>) {
+    return static_cast<T>((x > T(0)) - (x < T(0)));
+  } else {
+    return x != T(0) ? T(1) : T(0);
+  }
+}
+
+#define MLX_ROUNDING(name, function) \
+  MLX_MATH float name(float x) {     \
+    return ::function##f(x);         \
+  }                                  \
+  MLX_MATH double name(double x) {   \
+    return ::function(x);            \
+  }                                  \
+  template <Whole T>                 \
+  MLX_MATH T name(T x) {             \
+    return x;                        \
+  }
+MLX_ROUNDING(ceil, ceil)
+MLX_ROUNDING(floor, floor)
+MLX_ROUNDING(round, rint)
+MLX_ROUNDING(trunc, trunc)
+#undef MLX_ROUNDING
+
+template <Real T>
+MLX_MATH T conjugate(T x) {
+  return x;
+}
+template <Real T>
+MLX_MATH T real(T x) {
+  return x;
+}
+template <Real T>
+MLX_MATH T imag(T) {
+  return T(0);
+}
+
+// Functions of one number: float's, then double's by the toolkit
+
+#define MLX_FUNCTION(name, function) \
+  MLX_MATH float name(float x) {     \
+    return ::function##f(x);         \
+  }                                  \
+  MLX_MATH double name(double x) {   \
+    return ::function(x);            \
+  }
+MLX_FUNCTION(sqrt, sqrt)
+MLX_FUNCTION(exp, exp)
+MLX_FUNCTION(expm1, expm1)
+MLX_FUNCTION(log, log)
+MLX_FUNCTION(erf, erf)
+MLX_FUNCTION(tanh, tanh)
+#undef MLX_FUNCTION
+
+#define MLX_THROUGH_DOUBLE(name, function, value) \
+  MLX_MATH float name(float given) {              \
+    double x = given;                             \
+    return static_cast<float>(value);             \
+  }                                               \
+  MLX_MATH_CALLED double name(double x) {         \
+    return ::function(x);                         \
+  }
+MLX_THROUGH_DOUBLE(log2, log2, core::log(x) * 0x1.71547652b82fep+0)
+MLX_THROUGH_DOUBLE(log10, log10, core::log(x) * 0x1.bcb7b1526e50ep-2)
+#undef MLX_THROUGH_DOUBLE
+
+/// Correctly rounded root and quotient: 1.5 ulp.
+template <std::floating_point T>
+MLX_MATH T rsqrt(T x) {
+  return T(1) / math::sqrt(x);
+}
+
+MLX_MATH float log1p(float x) {
+  return x == 0.0f ? x : static_cast<float>(core::log1p(x));  // keeps -0
+}
+MLX_MATH_CALLED double log1p(double x) {
+  return ::log1p(x);
+}
+
+/// 2.4 ulp.
+template <std::floating_point T>
+MLX_MATH T sigmoid(T x) {
+  T e = math::exp(-math::abs(x));
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
+MLX_MATH float erfinv(float x) {
+  return ::erfinvf(x);
+}
+/// A step of Halley's method after the toolkit's 5 ulp; where 1 - |x| is small
+/// on erfc.
+MLX_MATH_CALLED double erfinv(double x) {
+  double a = ::fabs(x);
+  double y = ::erfinv(a);
+  if (!(a < 1.0) || a == 0.0) {
+    return ::erfinv(x);
+  }
+  double error = a < 0.5 ? ::erf(y) - a : (1.0 - a) - ::erfc(y);
+  double step = error * 0.88622692545275801365 * ::exp(y * y);
+  return ::copysign(y - step / (1.0 + y * step), x);
+}
+
+// Trigonometric and hyperbolic functions
+
+MLX_MATH_CALLED float sin_far(float x) {
+  return static_cast<float>(::sin(static_cast<double>(x)));
+}
+MLX_MATH_CALLED float cos_far(float x) {
+  return static_cast<float>(::cos(static_cast<double>(x)));
+}
+MLX_MATH_CALLED float tan_far(float x) {
+  return static_cast<float>(::tan(static_cast<double>(x)));
+}
+
+/// sin(x + quadrant pi/2) for |x| < 2^17 within 1 ulp: the first step of the
+/// reduction is exact, the rounding errors of the second are carried in `low`.
+/// Fits on [-pi/4, pi/4]: sine 2^-27.3, cosine 2^-31.
+MLX_MATH float sin_shifted(float x, int quadrant) {
+  float n = ::rintf(__fmul_rn(x, 0x1.45f306p-1f));
+  float first = ::fmaf(n, -0x1.921fb6p+0f, x);
+  float second = __fmul_rn(n, 0x1.777a5cp-25f);
+  float lost = ::fmaf(n, 0x1.777a5cp-25f, -second);
+  float r = __fadd_rn(first, second);
+  float low = __fadd_rn(
+      __fadd_rn(__fsub_rn(first, r), second), ::fmaf(n, 0x1.ee59dap-50f, lost));
+  quadrant += static_cast<int>(n);
+  float z = __fmul_rn(r, r);
+  float half = __fmul_rn(z, 0.5f);
+  float one = __fsub_rn(1.0f, half);
+  float sine =
+      z * r * core::poly(z, -0x1.555546p-3f, 0x1.110756p-7f, -0x1.994b40p-13f);
+  sine = __fadd_rn(r, ::fmaf(low, one, sine));
+  float cosine =
+      core::poly(z, 0x1.55554ap-5f, -0x1.6c0c82p-10f, 0x1.99ff4ep-16f);
+  // (1 - one) - half is what rounding took from `one`.
+  float taken = __fsub_rn(__fsub_rn(1.0f, one), half);
+  cosine = __fadd_rn(one, ::fmaf(z * z, cosine, ::fmaf(-r, low, taken)));
+  float y = (quadrant & 1) == 0 ? sine : cosine;
+  return (quadrant & 2) == 0 ? y : -y;
+}
+MLX_MATH float sin(float x) {
+  if (!(::fabsf(x) < 0x1p17f)) {
+    return sin_far(x);
+  }
+  return x == 0.0f ? x : sin_shifted(x, 0);
+}
+MLX_MATH float cos(float x) {
+  return ::fabsf(x) < 0x1p17f ? sin_shifted(x, 1) : cos_far(x);
+}
+MLX_MATH float tan(float x) {
+  if (!(::fabsf(x) < 0x1p17f)) {
+    return tan_far(x);
+  }
+  return x == 0.0f ? x : static_cast<float>(core::tan(x));
+}
+
+MLX_MATH float arctan2(float y, float x) {
+  double u = x, v = y;
+  float a = static_cast<float>(core::angle(::fabs(v), u, ::fabs(u)));
+  // NaN also for opposite infinities, hence the test.
+  return x != x || y != y ? x + y : ::copysignf(a, y);
+}
+MLX_MATH float arctan(float x) {
+  float a = static_cast<float>(core::angle(::fabsf(x), 1.0, 1.0));
+  return x == x ? ::copysignf(a, x) : x;
+}
+MLX_MATH float arcsin(float x) {
+  double v = ::fabsf(x);
+  double other = ::sqrt((1.0 - v) * (1.0 + v));
+  float a = static_cast<float>(core::angle(v, other, other));
+  return v <= 1.0 ? ::copysignf(a, x) : nan();
+}
+MLX_MATH float arccos(float x) {
+  double v = x;
+  double other = ::sqrt((1.0 - v) * (1.0 + v));
+  float a = static_cast<float>(core::angle(other, v, ::fabs(v)));
+  return ::fabs(v) <= 1.0 ? a : nan();
+}
+
+MLX_MATH float sinh(float x) {
+  double e = core::expm1(::fabsf(x));
+  return ::copysignf(static_cast<float>(0.5 * (e + e / (e + 1.0))), x);
+}
+MLX_MATH float cosh(float x) {
+  double e = core::exp(x);
+  return static_cast<float>(0.5 * (e + 1.0 / e));
+}
+MLX_MATH float arcsinh(float x) {
+  double v = ::fabsf(x), square = v * v;
+  double y = core::log1p(v + square / (1.0 + ::sqrt(square + 1.0)));
+  float magnitude = v == core::infinity() ? kInfinity : static_cast<float>(y);
+  return ::copysignf(magnitude, x);
+}
+MLX_MATH float arccosh(float x) {
+  double t = static_cast<double>(x) - 1.0;
+  double y = core::log1p(t + ::sqrt(t * (t + 2.0)));
+  return x >= 1.0f ? static_cast<float>(y) : nan();
+}
+MLX_MATH float arctanh(float x) {
+  double v = ::fabsf(x);
+  double y = 0.5 * core::log1p((v + v) / (1.0 - v));
+  return ::copysignf(static_cast<float>(y), x);
+}
+
+#define MLX_DOUBLE(name, function)        \
+  MLX_MATH_CALLED double name(double x) { \
+    return ::function(x);                 \
+  }
+MLX_DOUBLE(sin, sin)
+MLX_DOUBLE(cos, cos)
+MLX_DOUBLE(tan, tan)
+MLX_DOUBLE(arcsin, asin)
+MLX_DOUBLE(arccos, acos)
+MLX_DOUBLE(arctan, atan)
+MLX_DOUBLE(sinh, sinh)
+MLX_DOUBLE(cosh, cosh)
+MLX_DOUBLE(arcsinh, asinh)
+MLX_DOUBLE(arccosh, acosh)
+MLX_DOUBLE(arctanh, atanh)
+#undef MLX_DOUBLE
+MLX_MATH_CALLED double arctan2(double y, double x) {
+  return ::atan2(y, x);
+}
+
+// Division, remainder, powers, shifts
+
+template <Integer T>
+MLX_MATH T floor_divide(T a, T b) {
+  if (b == T(0)) {
+    return T(0);
+  }
+  if constexpr (std::is_signed_v<T>) {
+    if (b == T(-1)) {  // the smallest integer wraps
+      using U = std::make_unsigned_t<T>;
+      return static_cast<T>(U(0) - static_cast<U>(a));
+    }
+    T q = static_cast<T>(a / b);
+    bool down = (a < T(0)) != (b < T(0)) && q * b != a;
+    return static_cast<T>(q - (down ? 1 : 0));
+  } else {
+    return static_cast<T>(a / b);
+  }
+}
+template <Integer T>
+MLX_MATH T remainder(T a, T b) {
+  if (b == T(0)) {
+    return T(0);
+  }
+  if constexpr (std::is_signed_v<T>) {
+    if (b == T(-1)) {
+      return T(0);
+    }
+    T r = static_cast<T>(a % b);
+    bool add = r != T(0) && (r < T(0)) != (b < T(0));
+    return static_cast<T>(r + (add ? b : T(0)));
+  } else {
+    return static_cast<T>(a % b);
+  }
+}
+MLX_MATH Truth floor_divide(Truth a, Truth b) {
+  return a & b;
+}
+MLX_MATH Truth remainder(Truth, Truth) {
+  return Truth(false);
+}
+
+/// fmod is exact; one addition gives the sign of b.
+MLX_MATH_CALLED float remainder(float a, float b) {
+  float r = ::fmodf(a, b);
+  if (r == 0.0f) {
+    return ::copysignf(0.0f, b);
+  }
+  return (r < 0.0f) != (b < 0.0f) ? r + b : r;
+}
+MLX_MATH_CALLED double remainder(double a, double b) {
+  double r = ::fmod(a, b);
+  if (r == 0.0) {
+    return ::copysign(0.0, b);
+  }
+  return (r < 0.0) != (b < 0.0) ? r + b : r;
+}
+
+/// The double quotient of two floats cannot round up to an integer below 2^28,
+/// so its floor is exact.
+MLX_MATH float floor_divide(float a, float b) {
+  return static_cast<float>(::floor(static_cast<double>(a) / b));
+}
+/// The quotient (a - a % b) / b is within rounding of an integer. What is not
+/// finite has no remainder.
+MLX_MATH_CALLED double floor_divide(double a, double b) {
+  if (b == 0.0 || ::fabs(a) == core::infinity() ||
+      ::fabs(b) == core::infinity()) {
+    return ::floor(a / b);
+  }
+  double q = (a - math::remainder(a, b)) / b;
+  double whole = ::floor(q);
+  whole += q - whole > 0.5 ? 1.0 : 0.0;
+  return whole == 0.0 ? ::copysign(0.0, a / b) : whole;
+}
+
+/// By repeated squaring.
+template <Integer T>
+MLX_MATH T power(T a, T b) {
+  if constexpr (std::is_signed_v<T>) {
+    if (b < T(0)) {
+      return T(0);
+    }
+  }
+  // Unsigned and at least as wide as int, so that products wrap.
+  using Wide = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  auto base = static_cast<Wide>(a);
+  auto left = static_cast<std::make_unsigned_t<T>>(b);
+  Wide result = 1;
+#pragma unroll 1
+  for (; left != 0; left >>= 1) {
+    result *= (left & 1) != 0 ? base : Wide(1);
+    base *= base;
+  }
+  return static_cast<T>(result);
+}
+MLX_MATH Truth power(Truth a, Truth b) {
+  return a | ~b;
+}
+
+/// C's pow: exp(b log|a|) in double, relative error 2^-37 before the last
+/// rounding.
+MLX_MATH float power(float a, float b) {
+  if (b == 2.0f) {
+    return a * a;
+  }
+  float magnitude = ::fabsf(a);
+  auto r = static_cast<float>(core::exp(b * core::log(magnitude)));
+  // Integers: whole, odd when half of it is not.
+  bool whole = ::floorf(b) == b;
+  float half = b * 0.5f;
+  bool odd = whole && ::floorf(half) != half;
+  r = __float_as_int(a) < 0 && odd ? -r : r;
+  r = a < 0.0f && !whole && magnitude != kInfinity ? nan() : r;
+  r = magnitude == 1.0f && ::fabsf(b) == kInfinity ? 1.0f : r;
+  r = a != a || b != b ? a + b : r;
+  return b == 0.0f || a == 1.0f ? 1.0f : r;
+}
+MLX_MATH_CALLED double power(double a, double b) {
+  return b == 2.0 ? a * a : ::pow(a, b);
+}
+
+/// Shifting out all bits gives 0 (or the sign).
+template <Integer T>
+MLX_MATH T left_shift(T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  auto count = static_cast<U>(b);
+  constexpr U width = sizeof(T) * 8;
+  return count < width ? static_cast<T>(static_cast<U>(a) << count) : T(0);
+}
+template <Integer T>
+MLX_MATH T right_shift(T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  auto count = static_cast<U>(b);
+  constexpr U last = sizeof(T) * 8 - 1;
+  T shifted = static_cast<T>(a >> (count < last ? count : last));
+  return std::is_signed_v<T> || count <= last ? shifted : T(0);
+}
+
+// Choice and comparison
+
+/// NaN when either is NaN.
+template <typename T>
+MLX_MATH T maximum(T a, T b) {
+  return a > b || a != a ? a : b;
+}
+template <typename T>
+MLX_MATH T minimum(T a, T b) {
+  return a < b || a != a ? a : b;
+}
+
+template <typename T>
+MLX_MATH bool equal_nan(T a, T b) {
+  return a == b || (a != a && b != b);
+}
+
+/// max + log1p(exp(-|a - b|)). Equal operands give a + log(2), infinities
+/// included.
+MLX_MATH float logaddexp(float a, float b) {
+  float difference = a == b ? 0.0f : ::fabsf(a - b);
+  return math::maximum(a, b) + ::log1pf(::expf(-difference));
+}
+MLX_MATH_CALLED double logaddexp(double a, double b) {
+  double difference = a == b ? 0.0 : ::fabs(a - b);
+  return math::maximum(a, b) + ::log1p(::exp(-difference));
+}
+
+/// b where a holds, else c.
+template <typename T>
+MLX_MATH T select(bool a, T b, T c) {
+  return a ? b : c;
+}
+
+MLX_MATH Truth abs(Truth x) {
+  return x;
+}
+MLX_MATH Truth sign(Truth x) {
+  return x;
+}
+
+}  // namespace math
+
+}  // namespace mlx::core::cuda

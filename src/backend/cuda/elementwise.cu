@@ -1,0 +1,240 @@
+// The executor of elementwise operations: decides in which order the arrays
+// are walked and where the output lies, then launches one kernel.
+#include "backend/cuda/copy.h"
+#include "backend/cuda/dispatch.h"
+#include "backend/cuda/elementwise.h"
+#include "backend/cuda/elementwise_find.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+// Arrays of one layout without gaps can be walked in memory order, whatever
+// that order is: then the output gets the same layout.
+const array* common_layout(const std::vector<array>& inputs, const array& out) {
+  const array* found = nullptr;
+  for (const array& in : inputs) {
+    if (in.size() == 1) {
+      continue;
+    }
+    if (in.shape() != out.shape() || !in.flags().contiguous ||
+        in.data_size() != in.size() ||
+        (found && in.strides() != found->strides())) {
+      return nullptr;
+    }
+    found = found ? found : &in;
+  }
+  return found;
+}
+
+// Gives out its memory: an input's when it is free and fits, else new. With a
+// layout, out takes it.
+void prepare_output(
+    const std::vector<array>& inputs,
+    array& out,
+    const array* layout,
+    Encoder& e) {
+  for (const array& in : inputs) {
+    bool fits =
+        in.shape() == out.shape() && (layout ? in.strides() == layout->strides()
+                                             : in.flags().row_contiguous);
+    if (fits && e.donate(in, out)) {
+      return;
+    }
+  }
+  if (layout) {
+    e.allocate_like(out, *layout);
+  } else {
+    e.allocate(out);
+  }
+}
+
+// An operand whose innermost axis jumps while another axis is contiguous has
+// its elements in as many sectors of memory: a large one is transposed first,
+// in tiles.
+bool is_transposed(const array& a, const Shape& shape) {
+  constexpr size_t kLarge = size_t(1) << 20;
+  if (a.size() < kLarge || a.shape() != shape || a.ndim() < 2) {
+    return false;
+  }
+  auto [merged, strides] = collapse_contiguous_dims(a);
+  size_t last = merged.size() - 1;
+  return merged.size() >= 2 && strides[last] > 1 && strides[last - 1] == 1 &&
+         merged[last] >= 32 && merged[last - 1] >= 32;
+}
+
+std::vector<array> with_rows(
+    const std::vector<array>& inputs, const Shape& shape, Encoder& e) {
+  std::vector<array> copies;
+  for (const array& in : inputs) {
+    copies.push_back(is_transposed(in, shape) ? row_contiguous(in, e) : in);
+  }
+  return copies;
+}
+
+// Axes and addresses of the operands.
+template <int arity>
+ElementwiseArgs<arity> describe(
+    const char* name,
+    const std::vector<array>& inputs,
+    array& out,
+    bool in_memory_order,
+    Encoder& e) {
+  ElementwiseArgs<arity> args{};
+  args.size = out.size();
+  args.wide = !fits_32_bits(out.size());
+  if (in_memory_order || out.size() == 1) {
+    args.axes.ndim = 1;
+    for (int k = 0; k < arity; ++k) {
+      args.axes.strides[k][0] = inputs[k].size() == 1 ? 0 : 1;
+    }
+  } else {
+    std::vector<Strides> strides;
+    for (const array& in : inputs) {
+      strides.push_back(broadcast_strides(in, out.shape()));
+    }
+    args.axes = strided_axes<arity>(name, out.shape(), strides);
+  }
+  for (int k = 0; k < arity; ++k) {
+    uint64_t value[2] = {};
+    if (e.host_scalar(inputs[k], value)) {
+      args.immediate[k] = value[0];
+      args.immediates |= 1u << k;
+    } else {
+      args.from[k] = e.in(inputs[k]);
+    }
+    if (args.axes.strides[k][args.axes.ndim - 1] == 0) {
+      args.splats |= 1u << k;
+    }
+  }
+  args.to = e.out(out);
+  return args;
+}
+
+bool is_aligned(const void* address, size_t bytes) {
+  return reinterpret_cast<uintptr_t>(address) % bytes == 0;
+}
+
+// Whether every pack of `pack` elements along the innermost axis is one access
+// in each array.
+template <int arity>
+bool goes_in_packs(
+    const ElementwiseArgs<arity>& args,
+    const std::vector<array>& inputs,
+    const array& out,
+    int pack) {
+  auto width = static_cast<size_t>(pack);
+  int last = args.axes.ndim - 1;
+  if (!is_aligned(args.to, width * out.itemsize()) ||
+      (last > 0 && args.axes.sizes[last].divisor % width != 0)) {
+    return false;
+  }
+  for (int k = 0; k < arity; ++k) {
+    if ((args.splats >> k & 1) != 0) {
+      continue;
+    }
+    bool fits = args.axes.strides[k][last] == 1 &&
+                is_aligned(args.from[k], width * inputs[k].itemsize());
+    for (int i = 0; i < last; ++i) {
+      fits = fits && args.axes.strides[k][i] % pack == 0;
+    }
+    if (!fits) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <int arity>
+void run(
+    const char* name,
+    const ElementwiseKernel<arity>& kernel,
+    const std::vector<array>& given,
+    array& out,
+    Encoder& e) {
+  if (kernel.function == nullptr) {
+    throw std::runtime_error(
+        message(name, "has no cuda kernel for ", given.back().dtype(), "."));
+  }
+  if (out.size() == 0) {
+    e.allocate(out);
+    return;
+  }
+  const array* layout = common_layout(given, out);
+  std::vector<array> copies;
+  const std::vector<array>* inputs = &given;
+  for (const array& in : given) {
+    if (!layout && copies.empty() && is_transposed(in, out.shape())) {
+      copies = with_rows(given, out.shape(), e);
+      inputs = &copies;
+    }
+  }
+  prepare_output(*inputs, out, layout, e);
+  auto args = describe<arity>(name, *inputs, out, layout != nullptr, e);
+  args.in_packs = goes_in_packs(args, *inputs, out, kernel.pack);
+  size_t of_block = static_cast<size_t>(kernel.items) * kElementwiseThreads;
+  size_t blocks = (out.size() + of_block - 1) / of_block;
+  e.launch(
+      kernel.function,
+      dim3(static_cast<unsigned>(blocks)),
+      dim3(kElementwiseThreads),
+      0,
+      args);
+}
+
+// The device type by which `canonical` says an operation is done.
+template <typename F>
+decltype(auto) visit_canonical(Canonical by, F&& f) {
+  return visit_type(Dtype(by.type, 1), std::forward<F>(f));
+}
+
+}  // namespace
+
+void elementwise(
+    const Elementwise& op,
+    const std::vector<array>& inputs,
+    array& out,
+    Encoder& e) {
+  const ElementwiseInfo& info = elementwise_info(op.op());
+  Dtype operand = inputs.back().dtype();
+  Canonical by = canonical(op.op(), operand);
+  switch (info.arity) {
+    case 1:
+      return visit_canonical(by, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        run<1>(info.name, find_unary<T>(by.op), inputs, out, e);
+      });
+    case 2:
+      return visit_canonical(by, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        run<2>(info.name, find_binary<T>(by.op), inputs, out, e);
+      });
+    default:
+      run<3>(info.name, find_select(operand.size()), inputs, out, e);
+  }
+}
+
+void as_type(const AsType&, const array& x, array& out, Encoder& e) {
+  auto kernel = find_conversion(x.dtype(), out.dtype());
+  if (x.data_size() != 1) {
+    run<1>("astype", kernel, {x}, out, e);
+    return;
+  }
+  // A repeated element stays one.
+  out.set_data(
+      memory().buffer(out.itemsize(), e.lane()), 1, x.strides(), x.flags());
+  ElementwiseArgs<1> args{};
+  args.size = 1;
+  args.axes.ndim = 1;
+  uint64_t value[2] = {};
+  if (e.host_scalar(x, value)) {
+    args.immediate[0] = value[0];
+    args.immediates = 1;
+  } else {
+    args.from[0] = e.in(x);
+  }
+  args.to = e.out(out);
+  e.launch(kernel.function, dim3(1), dim3(kElementwiseThreads), 0, args);
+}
+
+}  // namespace mlx::core::cuda
