@@ -13,6 +13,9 @@ constexpr int64_t kQvmRows = 4;
 /// x w' for x and scales of the type.
 void qmv_float16(const QmmArgs& args, Encoder& e);
 void qmv_bfloat16(const QmmArgs& args, Encoder& e);
+/// The same for 2, 3, 5 and 6 bits.
+void qmv_float16_odd(const QmmArgs& args, Encoder& e);
+void qmv_bfloat16_odd(const QmmArgs& args, Encoder& e);
 /// x w' for float32 x.
 void qmv_float32(const QmmArgs& args, Encoder& e);
 /// x w.

@@ -55,24 +55,24 @@ class QmvOperands {
   std::optional<Scratch> codes_copy_;
 };
 
-template <typename T, int Bits, int Unit, int Tiles>
+template <typename T, int Bits, int Group, int Tiles>
 void launch_qmv(const QmmArgs& args, Encoder& e) {
-  constexpr int kStep = QmvUnit<Bits, Unit, Tiles>::step;
-  constexpr int64_t kMostWarps = Tiles == 1 ? 16 : 8;
+  using S = QmvStep<Bits, Group>;
+  constexpr size_t kSharedOfWarp =
+      sizeof(float) * std::max(kQmvStages * S::size, Tiles * 4 * 32);
+  constexpr int64_t kMostWarps = 8;
+  static_assert(kMostWarps * kSharedOfWarp <= 48 << 10);
   const QuantizedMatrix& w = args.w;
   QmvOperands<T> operands(args, e);
-  int64_t units = w.cols / Unit;
+  int64_t groups = w.cols / Group;
   int64_t line_blocks = (w.rows + kQmvLines - 1) / kQmvLines;
   int64_t row_blocks = (args.rows + 8 * Tiles - 1) / (8 * Tiles);
   int64_t wanted = int64_t(device_facts().multiprocessors) * 24;
   int64_t warps = 4;
   while (warps < kMostWarps && line_blocks * row_blocks * warps < wanted &&
-         units > warps * kStep) {
+         groups > warps * S::groups) {
     warps *= 2;
   }
-  auto access = static_cast<uintptr_t>(std::max(kStep, 2) * 2);
-  auto addresses = reinterpret_cast<uintptr_t>(w.scales) |
-                   reinterpret_cast<uintptr_t>(w.biases);
   QmvParams<T> p{
       .codes = operands.codes,
       .scales = static_cast<const T*>(w.scales),
@@ -81,63 +81,39 @@ void launch_qmv(const QmmArgs& args, Encoder& e) {
       .out = static_cast<T*>(args.out),
       .lines = w.rows,
       .rows = args.rows,
-      .depth = w.cols,
-      .row_words = w.cols / 32 * w.bits,
-      .scale_shift = 0,
-      .scales_packed = w.group_size == Unit && units % kStep == 0 &&
-                       addresses % access == 0};
-  while ((Unit << p.scale_shift) < w.group_size) {
-    ++p.scale_shift;
-  }
+      .depth = w.cols};
+  dim3 grid(
+      static_cast<unsigned>(line_blocks), static_cast<unsigned>(row_blocks));
   e.launch(
-      qmv<T, Bits, Unit, Tiles>,
-      dim3(
-          static_cast<unsigned>(line_blocks),
-          static_cast<unsigned>(row_blocks)),
+      qmv<T, Bits, Group, Tiles>,
+      grid,
       static_cast<unsigned>(warps * 32),
-      static_cast<size_t>(warps) * Tiles * 4 * 32 * sizeof(float),
+      static_cast<size_t>(warps) * kSharedOfWarp,
       p);
 }
 
-template <typename T, int Bits, int Unit>
-void qmv_of_unit(const QmmArgs& args, Encoder& e) {
+template <typename T, int Bits, int Group>
+void qmv_of_group(const QmmArgs& args, Encoder& e) {
+  // Widths that are rare get fewer kernels.
+  constexpr int kMostTiles = Bits == 4 || Bits == 8 ? 4 : 2;
   if (args.rows <= 8) {
-    launch_qmv<T, Bits, Unit, 1>(args, e);
-  } else if (args.rows <= 16 || (Bits != 4 && Bits != 8)) {
-    launch_qmv<T, Bits, Unit, 2>(args, e);
+    launch_qmv<T, Bits, Group, 1>(args, e);
+  } else if (args.rows <= 16) {
+    launch_qmv<T, Bits, Group, 2>(args, e);
   } else {
-    launch_qmv<T, Bits, Unit, Bits == 4 || Bits == 8 ? 4 : 2>(args, e);
+    launch_qmv<T, Bits, Group, kMostTiles>(args, e);
   }
 }
 
 template <typename T, int Bits>
 void qmv_of_width(const QmmArgs& args, Encoder& e) {
-  if constexpr (Bits == 4 || Bits == 8) {
-    if (args.w.group_size == 128) {
-      return qmv_of_unit<T, Bits, 128>(args, e);
-    }
-    if (args.w.group_size == 64) {
-      return qmv_of_unit<T, Bits, 64>(args, e);
-    }
-  }
-  qmv_of_unit<T, Bits, 32>(args, e);
-}
-
-template <typename T>
-void qmv_of_type(const QmmArgs& args, Encoder& e) {
-  switch (args.w.bits) {
-    case 2:
-      return qmv_of_width<T, 2>(args, e);
-    case 3:
-      return qmv_of_width<T, 3>(args, e);
-    case 4:
-      return qmv_of_width<T, 4>(args, e);
-    case 5:
-      return qmv_of_width<T, 5>(args, e);
-    case 6:
-      return qmv_of_width<T, 6>(args, e);
+  switch (args.w.group_size) {
+    case 32:
+      return qmv_of_group<T, Bits, 32>(args, e);
+    case 64:
+      return qmv_of_group<T, Bits, 64>(args, e);
     default:
-      return qmv_of_width<T, 8>(args, e);
+      return qmv_of_group<T, Bits, 128>(args, e);
   }
 }
 

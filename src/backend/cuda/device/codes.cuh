@@ -28,43 +28,43 @@ __device__ __forceinline__ float code_value(uint32_t code) {
   return __uint_as_float(code | 0x4b000000u) - 8388608.0f;
 }
 
-/// Two codes, set into the low and the high half, as numbers of a half type:
-/// 1024 + code is exact in float16, 128 + code in bfloat16 up to 7 bits.
-template <typename T>
+/// What pairs of codes are offset by, so that they need not be brought to zero:
+/// codes set into the mantissa of 1024 in float16, 128 in bfloat16, exactly.
+template <typename T, int Bits>
+inline constexpr float pair_offset_v = std::is_same_v<T, half>
+                                           ? 1024.0f
+                                           : (Bits == 8 ? 0.0f : 128.0f);
+
+/// Two codes from the low and the high half of a word, each plus the offset.
+template <typename T, uint32_t mask>
 __device__ __forceinline__ uint32_t code_pair(uint32_t codes) {
-  if constexpr (std::is_same_v<T, half>) {
-    constexpr uint32_t kMagic = 0x64006400u;
-    uint32_t sum = codes | kMagic;
-    __half2 value = __hsub2(
-        reinterpret_cast<const __half2&>(sum),
-        reinterpret_cast<const __half2&>(kMagic));
-    return reinterpret_cast<const uint32_t&>(value);
-  } else {
-    constexpr uint32_t kMagic = 0x43004300u;
-    uint32_t sum = codes | kMagic;
-    __nv_bfloat162 value = __hsub2(
-        reinterpret_cast<const __nv_bfloat162&>(sum),
-        reinterpret_cast<const __nv_bfloat162&>(kMagic));
-    return reinterpret_cast<const uint32_t&>(value);
-  }
+  constexpr uint32_t kOffset =
+      std::is_same_v<T, half> ? 0x64006400u : 0x43004300u;
+  uint32_t pair;
+  // (codes & mask) | offset
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+      : "=r"(pair)
+      : "r"(codes), "n"(mask), "n"(kOffset));
+  return pair;
 }
 
-/// Eight codes as four pairs of numbers: (0, 4), (1, 5), (2, 6), (3, 7).
+/// Eight codes as four pairs, plus the offset: (0, 4), (1, 5), (2, 6), (3, 7).
 template <typename T, int Bits>
 __device__ __forceinline__ void unpack_pairs(
     uint32_t low, uint32_t high, uint32_t (&pairs)[4]) {
   if constexpr (Bits == 4) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      pairs[i] = code_pair<T>((low >> (4 * i)) & 0x000f000fu);
+      pairs[i] = code_pair<T, 0x000f000fu>(low >> (4 * i));
     }
   } else if constexpr (Bits == 8 && std::is_same_v<T, half>) {
+    constexpr uint32_t kOffset = 0x64646464u;
     uint32_t front = __byte_perm(low, high, 0x5140);  // 0, 4, 1, 5
     uint32_t back = __byte_perm(low, high, 0x7362);   // 2, 6, 3, 7
-    pairs[0] = code_pair<T>(__byte_perm(front, 0, 0x4140));
-    pairs[1] = code_pair<T>(__byte_perm(front, 0, 0x4342));
-    pairs[2] = code_pair<T>(__byte_perm(back, 0, 0x4140));
-    pairs[3] = code_pair<T>(__byte_perm(back, 0, 0x4342));
+    pairs[0] = __byte_perm(front, kOffset, 0x4140);
+    pairs[1] = __byte_perm(front, kOffset, 0x4342);
+    pairs[2] = __byte_perm(back, kOffset, 0x4140);
+    pairs[3] = __byte_perm(back, kOffset, 0x4342);
   } else if constexpr (Bits == 8) {
     // Up to 255 a float is a bfloat16 followed by zeros.
 #pragma unroll
@@ -80,8 +80,8 @@ __device__ __forceinline__ void unpack_pairs(
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       auto first = static_cast<uint32_t>(codes >> (Bits * i)) & kMask;
-      auto second = static_cast<uint32_t>(codes >> (Bits * (i + 4))) & kMask;
-      pairs[i] = code_pair<T>(first | second << 16);
+      auto second = static_cast<uint32_t>(codes >> (Bits * (i + 4)));
+      pairs[i] = code_pair<T, kMask << 16 | kMask>(first | second << 16);
     }
   }
 }

@@ -5,18 +5,21 @@
 // are one operand, exact in a half type; what they sum up to with x is scaled
 // group by group in float32. The sum of x over the group, which the bias wants,
 // comes from a product with ones.
-// Lane l reads a quarter (l%4) of a group of lines l/4 and l/4 + 8, 64 bytes in
-// flight: w is read once, in whole sectors of 32 bytes. A product adds over k
-// in any order, so lanes take codes as they lie in a word, and x is taken in
-// the same order from the L1 cache.
+// Lane l reads a quarter (l%4) of a group of lines l/4 and l/4 + 8, so w is
+// read once and in whole sectors; 64 to 128 bytes of a lane are always on their
+// way, by asynchronous copies to its own place in shared memory. A product adds
+// over k in any order, so lanes take codes as they lie in a word, and x is
+// taken in the same order from the L1 cache.
 #pragma once
 
+#include "backend/cuda/device/async.cuh"
 #include "backend/cuda/device/codes.cuh"
 #include "backend/cuda/device/mma.cuh"
 
 namespace mlx::core::cuda {
 
 constexpr int kQmvLines = 16;
+constexpr int kQmvStages = 2;
 
 template <typename T>
 struct QmvParams {
@@ -28,97 +31,111 @@ struct QmvParams {
   int64_t lines;
   int64_t rows;
   int64_t depth;
-  int64_t row_words;
-  int scale_shift;     // units of 32 codes in a group, as a power of two
-  bool scales_packed;  // scales and biases of one step are one access
 };
 
-/// How a lane reads one unit: a group, or 32 codes of one for widths that are
-/// not powers of two.
-template <int Bits, int Unit, int Tiles>
-struct QmvUnit {
-  static constexpr int octets = Unit / 32;  // of a lane and line
+/// How a lane reads groups of one line, a few at a time.
+template <int Bits, int Group>
+struct QmvStep {
+  static constexpr int octets = Group / 32;  // of a lane and group
   static constexpr bool whole_words = Bits == 4 || Bits == 8;
-  static constexpr int words = whole_words ? octets * Bits / 4 : 2;
-  /// Units in flight: 64 bytes of a lane, less where sums want the registers.
-  static constexpr int step = Tiles == 1 || words == 8 ? 8 / words : 4 / words;
+  static constexpr int words = octets * (Bits == 4 ? 1 : 2);
+  /// Groups of a step: 64 bytes of a lane, of two lines.
+  static constexpr int groups = words < 8 ? 8 / words : 1;
+  /// Words of one copy, and copies of a group.
+  static constexpr int copy_words = !whole_words ? 1 : words < 4 ? words : 4;
+  static constexpr int copies = words / copy_words;
+  /// Words of a warp in shared memory for one step: codes of a group and both
+  /// lines, then the lane's scale or bias.
+  static constexpr int group_size = (2 * words + 1) * 32;
+  static constexpr int size = groups * group_size;
 };
 
-template <int Bits, int Unit, int Tiles>
-__device__ __forceinline__ void load_unit(
-    const uint32_t* line,
-    int unit,
-    int quarter,
-    uint32_t (&words)[QmvUnit<Bits, Unit, Tiles>::words]) {
-  using U = QmvUnit<Bits, Unit, Tiles>;
-  if constexpr (U::whole_words) {
-    const uint32_t* from = line + int64_t(unit * 4 + quarter) * U::words;
-    constexpr int V = U::words < 4 ? U::words : 4;
+/// Begins to copy the lane's codes of one group and line.
+template <int Bits, int Group>
+__device__ __forceinline__ void copy_group(
+    const uint32_t* line, int group, uint32_t to) {
+  using S = QmvStep<Bits, Group>;
+  int lane = threadIdx.x % 32;
+  int place = group * 4 + lane % 4;
 #pragma unroll
-    for (int i = 0; i < U::words; i += V) {
-      Pack<uint32_t, V> pack = load_pack<V>(from + i);
-#pragma unroll
-      for (int j = 0; j < V; ++j) {
-        words[i + j] = pack[j];
+  for (int i = 0; i < S::copies; ++i) {
+    const uint32_t* from;
+    if constexpr (S::whole_words) {
+      from = line + int64_t(place) * S::words + i * S::copy_words;
+    } else {
+      // Two words for eight codes; the second where they reach into it.
+      int64_t quarters = (int64_t(place) * S::octets + i / 2) * Bits;
+      from = line + (quarters >> 2);
+      if (i % 2 == 1) {
+        from += (quarters & 3) * 8 + 8 * Bits > 32;
       }
     }
-  } else {
-    uint64_t codes = load_eight_codes(line, unit * 4 + quarter, Bits);
-    words[0] = static_cast<uint32_t>(codes);
-    words[1] = static_cast<uint32_t>(codes >> 32);
+    constexpr int kBytes = S::copy_words * 4;
+    copy_async<kBytes>(to + lane * kBytes + i * 32 * kBytes, from);
   }
 }
 
-template <typename T, int Bits, int Unit, int Tiles>
+/// Eight codes of the lane as four pairs.
+template <typename T, int Bits, int Group>
 __device__ __forceinline__ void unpack_octet(
-    const uint32_t (&words)[QmvUnit<Bits, Unit, Tiles>::words],
-    int octet,
-    uint32_t (&pairs)[4]) {
+    const uint32_t* from, int group, int octet, uint32_t (&pairs)[4]) {
+  using S = QmvStep<Bits, Group>;
+  int lane = threadIdx.x % 32;
+  auto word = [&](int i) {
+    return from
+        [(i / S::copy_words * 32 + lane) * S::copy_words + i % S::copy_words];
+  };
   if constexpr (Bits == 4) {
-    unpack_pairs<T, Bits>(words[octet], 0, pairs);
+    unpack_pairs<T, Bits>(word(octet), 0, pairs);
+  } else if constexpr (Bits == 8) {
+    unpack_pairs<T, Bits>(word(2 * octet), word(2 * octet + 1), pairs);
   } else {
-    unpack_pairs<T, Bits>(words[2 * octet], words[2 * octet + 1], pairs);
+    int quarters = ((group * 4 + lane % 4) * S::octets + octet) * Bits;
+    uint64_t codes =
+        static_cast<uint64_t>(word(2 * octet + 1)) << 32 | word(2 * octet);
+    codes >>= (quarters & 3) * 8;
+    unpack_pairs<T, Bits>(
+        static_cast<uint32_t>(codes),
+        static_cast<uint32_t>(codes >> 32),
+        pairs);
   }
 }
 
 /// Eight numbers of x in the order of unpack_pairs.
 template <typename T>
 __device__ __forceinline__ void load_x_pairs(
-    const T* from, bool inside, uint32_t (&pairs)[4]) {
-  uint4 x = make_uint4(0, 0, 0, 0);
-  if (inside) {
-    x = __ldg(reinterpret_cast<const uint4*>(from));
-  }
+    const T* from, uint32_t (&pairs)[4]) {
+  uint4 x = __ldg(reinterpret_cast<const uint4*>(from));
   pairs[0] = __byte_perm(x.x, x.z, 0x5410);
   pairs[1] = __byte_perm(x.x, x.z, 0x7632);
   pairs[2] = __byte_perm(x.y, x.w, 0x5410);
   pairs[3] = __byte_perm(x.y, x.w, 0x7632);
 }
 
-/// Adds one unit of 16 lines times 8 * Tiles rows to the sums.
-template <typename T, int Bits, int Unit, int Tiles>
-__device__ __forceinline__ void add_unit(
-    const uint32_t (&words)[2][QmvUnit<Bits, Unit, Tiles>::words],
+/// Adds one group of 16 lines times 8 * Tiles rows to the sums.
+template <typename T, int Bits, int Group, int Tiles>
+__device__ __forceinline__ void add_group(
+    const uint32_t* codes,
     const T* const (&x)[Tiles],
-    const bool (&inside)[Tiles],
-    int offset,
+    int group,
     const float (&scale)[2],
     const float (&bias)[2],
     float (&sums)[Tiles][4]) {
+  using S = QmvStep<Bits, Group>;
   constexpr uint32_t kOnes =
       std::is_same_v<T, half> ? 0x3c003c00u : 0x3f803f80u;
   float products[Tiles][4] = {};
   float x_sums[Tiles][4] = {};
 #pragma unroll
-  for (int octet = 0; octet < QmvUnit<Bits, Unit, Tiles>::octets; ++octet) {
+  for (int octet = 0; octet < S::octets; ++octet) {
     uint32_t top[4];
     uint32_t bottom[4];
-    unpack_octet<T, Bits, Unit, Tiles>(words[0], octet, top);
-    unpack_octet<T, Bits, Unit, Tiles>(words[1], octet, bottom);
+    unpack_octet<T, Bits, Group>(codes, group, octet, top);
+    unpack_octet<T, Bits, Group>(codes + S::words * 32, group, octet, bottom);
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
       uint32_t by[4];
-      load_x_pairs(x[tile] + offset + octet * 8, inside[tile], by);
+      load_x_pairs(x[tile] + group * Group + octet * 8, by);
 #pragma unroll
       for (int i = 0; i < 4; i += 2) {
         multiply_tiles<T>(
@@ -134,49 +151,18 @@ __device__ __forceinline__ void add_unit(
       }
     }
   }
+  constexpr float kOffset = pair_offset_v<T, Bits>;
+  float shift[2] = {
+      fmaf(-kOffset, scale[0], bias[0]), fmaf(-kOffset, scale[1], bias[1])};
 #pragma unroll
   for (int tile = 0; tile < Tiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      float sum = fmaf(bias[i / 2], x_sums[tile][i % 2], sums[tile][i]);
+      float sum = fmaf(shift[i / 2], x_sums[tile][i % 2], sums[tile][i]);
       sums[tile][i] = fmaf(scale[i / 2], products[tile][i], sum);
     }
   }
 }
-
-/// Scales or biases of the units of one step, of one line, two in a word.
-template <typename T, int Step>
-struct StepNumbers {
-  uint32_t words[(Step + 1) / 2];
-
-  __device__ __forceinline__ void load(
-      const T* line, int unit, int units, int shift, bool packed) {
-    if constexpr (Step > 1) {
-      if (packed && unit + Step <= units) {
-        constexpr int V = Step / 2 < 4 ? Step / 2 : 4;
-        Pack<uint32_t, V> pack =
-            load_pack<V>(reinterpret_cast<const uint32_t*>(line + unit));
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-          words[i] = pack[i];
-        }
-        return;
-      }
-    }
-    auto* from = reinterpret_cast<const uint16_t*>(line);
-#pragma unroll
-    for (int i = 0; i < Step; i += 2) {
-      uint32_t low = from[min(unit + i, units - 1) >> shift];
-      uint32_t high = from[min(unit + i + 1, units - 1) >> shift];
-      words[i / 2] = low | high << 16;
-    }
-  }
-
-  __device__ __forceinline__ float operator[](int i) const {
-    auto bits = static_cast<uint16_t>(words[i / 2] >> (i % 2 * 16));
-    return to_compute(reinterpret_cast<const T&>(bits));
-  }
-};
 
 /// Adds the warps' sums and writes the results.
 template <typename T, int Tiles>
@@ -184,8 +170,8 @@ __device__ __forceinline__ void finish_qmv(
     const QmvParams<T>& p,
     int64_t first_line,
     int64_t first_row,
-    const float (&sums)[Tiles][4]) {
-  extern __shared__ float shared[];  // warps x 4 * Tiles x 32
+    const float (&sums)[Tiles][4],
+    float* shared) {
   int warp = threadIdx.x / 32;
   int lane = threadIdx.x % 32;
   int warps = blockDim.x / 32;
@@ -214,67 +200,140 @@ __device__ __forceinline__ void finish_qmv(
   }
 }
 
-/// Seven blocks of four warps on a multiprocessor where there is one tile.
-template <typename T, int Bits, int Unit, int Tiles>
-__global__ void __maxnreg__(Tiles == 1 ? 72 : 128) qmv(QmvParams<T> p) {
-  using U = QmvUnit<Bits, Unit, Tiles>;
-  int warp = threadIdx.x / 32;
-  int lane = threadIdx.x % 32;
-  int quarter = lane % 4;
-  int warps = blockDim.x / 32;
-  int64_t first_line = int64_t(blockIdx.x) * kQmvLines;
-  int64_t first_row = int64_t(blockIdx.y) * (8 * Tiles);
-  int units = static_cast<int>(p.depth / Unit);
-  int groups = units >> p.scale_shift;
-  // Lines past the end are read as the last one and not written.
-  int64_t line[2];
-  line[0] = min(first_line + lane / 4, p.lines - 1);
-  line[1] = min(first_line + lane / 4 + 8, p.lines - 1);
+/// Where a lane reads.
+template <typename T, int Tiles>
+struct QmvPlace {
+  const uint32_t* codes[2];
+  /// Scales or biases of one of the two lines, by the quarter: a lane reads
+  /// those for the four that share its lines. Words, the first of which begins
+  /// with another line's number when `skip` is 1.
+  const uint32_t* numbers;
+  int skip;
   const T* x[Tiles];
-  bool inside[Tiles];
+
+  __device__ __forceinline__
+  QmvPlace(const QmvParams<T>& p, int bits, int group, int groups) {
+    int lane = threadIdx.x % 32;
+    int quarter = lane % 4;
+    int64_t words = p.depth / 32 * bits;
+    int64_t lines[2];
+    // Past the end the last line or row is read, and not written.
 #pragma unroll
-  for (int tile = 0; tile < Tiles; ++tile) {
-    int64_t row = first_row + tile * 8 + lane / 4;
-    inside[tile] = row < p.rows;
-    x[tile] = p.x + (inside[tile] ? row : 0) * p.depth + quarter * (Unit / 4);
+    for (int i = 0; i < 2; ++i) {
+      int64_t line = int64_t(blockIdx.x) * kQmvLines + lane / 4 + 8 * i;
+      lines[i] = min(line, p.lines - 1);
+      codes[i] = p.codes + lines[i] * words;
+    }
+    const T* base = quarter < 2 ? p.scales : p.biases;
+    auto first = reinterpret_cast<uintptr_t>(
+        base + (quarter % 2 == 0 ? lines[0] : lines[1]) * groups);
+    skip = static_cast<int>(first / 2 % 2);
+    numbers = reinterpret_cast<const uint32_t*>(first - 2 * skip);
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+      int64_t row = int64_t(blockIdx.y) * (8 * Tiles) + tile * 8 + lane / 4;
+      x[tile] = p.x + min(row, p.rows - 1) * p.depth + quarter * (group / 4);
+    }
   }
+
+  /// The word with the number of group `first + i`, and the half of it; `first`
+  /// is a multiple of Step, which leaves little to compute.
+  template <int Step>
+  __device__ __forceinline__ const uint32_t* word(int first, int i) const {
+    if constexpr (Step % 2 == 0) {
+      return numbers + first / 2 + i / 2 + (i % 2 == 0 ? 0 : skip);
+    } else {
+      return numbers + (first + i + skip) / 2;
+    }
+  }
+  template <int Step>
+  __device__ __forceinline__ int half_of(int first, int i) const {
+    if constexpr (Step % 2 == 0) {
+      return i % 2 == 0 ? skip : 1 - skip;
+    } else {
+      return (first + i + skip) % 2;
+    }
+  }
+};
+
+/// Begins to copy a lane's part of the groups of a step.
+template <typename T, int Bits, int Group, int Tiles>
+__device__ __forceinline__ void begin_step(
+    const QmvPlace<T, Tiles>& place, int first, int groups, uint32_t to) {
+  using S = QmvStep<Bits, Group>;
+  constexpr int kBytes = S::words * 128;
+#pragma unroll
+  for (int i = 0; i < S::groups; ++i) {
+    if (first + i < groups) {
+      uint32_t at = to + i * S::group_size * 4;
+      copy_group<Bits, Group>(place.codes[0], first + i, at);
+      copy_group<Bits, Group>(place.codes[1], first + i, at + kBytes);
+      copy_async<4>(
+          at + 2 * kBytes + threadIdx.x % 32 * 4,
+          place.template word<S::groups>(first, i));
+    }
+  }
+  end_copies();
+}
+
+/// Adds a group whose copies are there.
+template <typename T, int Bits, int Group, int Tiles>
+__device__ __forceinline__ void finish_group(
+    const QmvPlace<T, Tiles>& place,
+    int first,
+    int i,
+    const uint32_t* from,
+    float (&sums)[Tiles][4]) {
+  constexpr int kWords = QmvStep<Bits, Group>::words * 32;
+  uint32_t word = from[2 * kWords + threadIdx.x % 32];
+  int half_of = place.template half_of<QmvStep<Bits, Group>::groups>(first, i);
+  auto bits = static_cast<uint16_t>(word >> (half_of * 16));
+  float number = to_compute(reinterpret_cast<const T&>(bits));
+  float all[4];
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    all[j] = __shfl_sync(0xffffffffu, number, j, 4);
+  }
+  float scale[2] = {all[0], all[1]};
+  float bias[2] = {all[2], all[3]};
+  add_group<T, Bits, Group, Tiles>(from, place.x, first + i, scale, bias, sums);
+}
+
+template <typename T, int Bits, int Group, int Tiles>
+__global__ void __maxnreg__(Tiles == 1 ? 64 : 128) qmv(QmvParams<T> p) {
+  using S = QmvStep<Bits, Group>;
+  extern __shared__ __align__(16) uint32_t shared[];  // warps x stages x step
+  int warp = threadIdx.x / 32;
+  int stride = blockDim.x / 32 * S::groups;
+  int groups = static_cast<int>(p.depth / Group);
+  QmvPlace<T, Tiles> place(p, Bits, Group, groups);
+  uint32_t* buffer = shared + warp * kQmvStages * S::size;
   float sums[Tiles][4] = {};
-  for (int unit = warp * U::step; unit < units; unit += warps * U::step) {
-    uint32_t words[U::step][2][U::words];
-    StepNumbers<T, U::step> scales[2];
-    StepNumbers<T, U::step> biases[2];
+  int stage = 0;
+  int first = warp * S::groups;
+  uint32_t to = shared_address(buffer);
+  begin_step<T, Bits, Group>(place, first, groups, to);
+  for (; first < groups; first += stride) {
+    begin_step<T, Bits, Group>(
+        place, first + stride, groups, to + (stage ^ 1) * S::size * 4);
+    wait_for_copies<1>();
+    const uint32_t* from = buffer + stage * S::size;
 #pragma unroll
-    for (int i = 0; i < U::step; ++i) {
-      int at = min(unit + i, units - 1);
-#pragma unroll
-      for (int half_tile = 0; half_tile < 2; ++half_tile) {
-        load_unit<Bits, Unit, Tiles>(
-            p.codes + line[half_tile] * p.row_words,
-            at,
-            quarter,
-            words[i][half_tile]);
+    for (int i = 0; i < S::groups; ++i) {
+      if (first + i < groups) {
+        finish_group<T, Bits, Group>(
+            place, first, i, from + i * S::group_size, sums);
       }
     }
-#pragma unroll
-    for (int half_tile = 0; half_tile < 2; ++half_tile) {
-      int64_t from = line[half_tile] * groups;
-      scales[half_tile].load(
-          p.scales + from, unit, units, p.scale_shift, p.scales_packed);
-      biases[half_tile].load(
-          p.biases + from, unit, units, p.scale_shift, p.scales_packed);
-    }
-#pragma unroll
-    for (int i = 0; i < U::step; ++i) {
-      if (unit + i >= units) {
-        break;
-      }
-      float scale[2] = {scales[0][i], scales[1][i]};
-      float bias[2] = {biases[0][i], biases[1][i]};
-      add_unit<T, Bits, Unit, Tiles>(
-          words[i], x, inside, (unit + i) * Unit, scale, bias, sums);
-    }
+    stage ^= 1;
   }
-  finish_qmv<T, Tiles>(p, first_line, first_row, sums);
+  __syncthreads();
+  finish_qmv<T, Tiles>(
+      p,
+      int64_t(blockIdx.x) * kQmvLines,
+      int64_t(blockIdx.y) * (8 * Tiles),
+      sums,
+      reinterpret_cast<float*>(shared));
 }
 
 }  // namespace mlx::core::cuda
