@@ -185,14 +185,14 @@ TEST(StreamWorkerTest, ManyThreadsEnqueue) {
 }
 
 TEST(StreamWorkerTest, WorkersUseThePool) {
-  set_num_threads(3);
+  cpu::set_num_threads(3);
   std::vector<StreamWorker> workers(3);
   std::atomic<int> wrong{0};
   for (int round = 0; round < 50; ++round) {
     for (auto& worker : workers) {
       worker.enqueue([&] {
         std::atomic<size_t> sum{0};
-        parallel_for(
+        cpu::parallel_for(
             1000, 10, [&](size_t begin, size_t end) { sum += end - begin; });
         wrong += sum != 1000;
       });
@@ -200,7 +200,7 @@ TEST(StreamWorkerTest, WorkersUseThePool) {
   }
   StreamWorker::drain_all();
   EXPECT_EQ(wrong, 0);
-  set_num_threads(0);
+  cpu::set_num_threads(0);
 }
 
 // The last task ends the process's output; its worker is never destroyed.

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
-#include "mlx/mlx.h"
+#include "mlx/memory.h"
+#include "mlx/ops.h"
+#include "mlx/transforms.h"
 
 namespace mlx::core {
 namespace {
