@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backend/cuda/copy.h"
 #include "backend/cuda/device/index.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/gemv.h"
@@ -43,8 +44,7 @@ struct GemvParams {
   float alpha;
   float beta;
   int warps_per_group;
-  bool packed;    // w allows accesses of 16 bytes
-  bool x_packed;  // x too
+  bool packed;  // w allows accesses of 16 bytes; for lines, x too
 };
 
 template <typename T>
@@ -64,21 +64,6 @@ __device__ __forceinline__ void write_result(
         fmaf(p.beta, to_compute(p.c[c_offset + line * p.c_stride]), result);
   }
   p.out[batch * p.lines + line] = convert<T>(result);
-}
-
-template <typename T>
-__device__ __forceinline__ Pack<T, pack_size_v<T>> load_x(
-    const GemvParams<T>& p, const T* x, int64_t k) {
-  constexpr int V = pack_size_v<T>;
-  if (p.x_packed) {
-    return load_pack<V>(x + k);
-  }
-  Pack<T, V> pack;
-#pragma unroll
-  for (int i = 0; i < V; ++i) {
-    pack[i] = x[(k + i) * p.x_stride];
-  }
-  return pack;
 }
 
 template <typename T>
@@ -108,27 +93,27 @@ __device__ __forceinline__ void sum_lines(
   if (p.packed) {
     int64_t step = int64_t(threads) * V;
     int64_t k = begin + int64_t(thread) * V;
-    for (; k + (kUnroll - 1) * step + V <= end; k += kUnroll * step) {
+    for (; k + V <= end; k += kUnroll * step) {
+      // Past the end the first pack is read again, and not used.
       Pack<T, V> w0[kUnroll];
       Pack<T, V> w1[kUnroll];
+      Pack<T, V> by[kUnroll];
 #pragma unroll
       for (int i = 0; i < kUnroll; ++i) {
-        w0[i] = load_pack<V>(first + k + i * step);
-        w1[i] = load_pack<V>(second + k + i * step);
+        int64_t at = k + i * step + V <= end ? k + i * step : k;
+        w0[i] = load_pack<V>(first + at);
+        w1[i] = load_pack<V>(second + at);
+        by[i] = load_pack<V>(x + at);
       }
 #pragma unroll
       for (int i = 0; i < kUnroll; ++i) {
-        Pack<T, V> by = load_x(p, x, k + i * step);
-        add_products(w0[i], by, sums[0]);
-        add_products(w1[i], by, sums[1]);
+        float more[kLines] = {sums[0], sums[1]};
+        add_products(w0[i], by[i], more[0]);
+        add_products(w1[i], by[i], more[1]);
+        bool inside = k + i * step + V <= end;
+        sums[0] = inside ? more[0] : sums[0];
+        sums[1] = inside ? more[1] : sums[1];
       }
-    }
-    for (; k + V <= end; k += step) {
-      Pack<T, V> w0 = load_pack<V>(first + k);
-      Pack<T, V> w1 = load_pack<V>(second + k);
-      Pack<T, V> by = load_x(p, x, k);
-      add_products(w0, by, sums[0]);
-      add_products(w1, by, sums[1]);
     }
     begin += (end - begin) / V * V;
   }
@@ -140,7 +125,7 @@ __device__ __forceinline__ void sum_lines(
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 3)
     gemv_lines(GemvParams<T> p, StridedAxes<3> axes) {
   __shared__ float shared[kWarps][kLines];
   int warp = threadIdx.x / 32;
@@ -205,28 +190,24 @@ __device__ __forceinline__ void sum_columns(
   constexpr int V = pack_size_v<T>;
   int64_t k = begin + threadIdx.x / kAcross;
   if (p.packed && line + V <= p.lines) {
-    for (; k + (kUnroll - 1) * kDown < end; k += kUnroll * kDown) {
+    for (; k < end; k += kUnroll * kDown) {
+      // Past the end the first row is read again, and not used.
       Pack<T, V> rows[kUnroll];
       float by[kUnroll];
 #pragma unroll
       for (int i = 0; i < kUnroll; ++i) {
-        rows[i] = load_pack<V>(w + (k + i * kDown) * p.pitch + line);
-        by[i] = to_compute(x[(k + i * kDown) * p.x_stride]);
+        int64_t at = k + i * kDown < end ? k + i * kDown : k;
+        rows[i] = load_pack<V>(w + at * p.pitch + line);
+        by[i] = to_compute(x[at * p.x_stride]);
       }
 #pragma unroll
       for (int i = 0; i < kUnroll; ++i) {
+        bool inside = k + i * kDown < end;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-          sums[j] = fmaf(to_compute(rows[i][j]), by[i], sums[j]);
+          float more = fmaf(to_compute(rows[i][j]), by[i], sums[j]);
+          sums[j] = inside ? more : sums[j];
         }
-      }
-    }
-    for (; k < end; k += kDown) {
-      Pack<T, V> row = load_pack<V>(w + k * p.pitch + line);
-      float by = to_compute(x[k * p.x_stride]);
-#pragma unroll
-      for (int j = 0; j < V; ++j) {
-        sums[j] = fmaf(to_compute(row[j]), by, sums[j]);
       }
     }
     return;
@@ -243,7 +224,7 @@ __device__ __forceinline__ void sum_columns(
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 3)
     gemv_columns(GemvParams<T> p, StridedAxes<3> axes) {
   constexpr int V = pack_size_v<T>;
   constexpr int kStrip = kAcross * V;
@@ -351,7 +332,7 @@ GemvPlan plan_gemv(const GemvArgs& args, int64_t batches, int pack) {
   int64_t most_parts;
   if (args.depth_is_inner) {
     int64_t pairs = (args.lines + kLines - 1) / kLines;
-    int64_t warp_step = int64_t(32) * pack * 2;
+    int64_t warp_step = int64_t(32) * pack;
     while (plan.warps_per_group < kWarps &&
            pairs * batches * plan.warps_per_group < processors * 32 &&
            args.depth > plan.warps_per_group * warp_step) {
@@ -371,9 +352,43 @@ GemvPlan plan_gemv(const GemvArgs& args, int64_t batches, int pack) {
   return plan;
 }
 
+/// Moves x to where it can be read by 16 bytes.
+Scratch pack_x(GemvArgs& args, int64_t pack, Encoder& e) {
+  int64_t pitch = (args.depth + pack - 1) / pack * pack;
+  Shape shape;
+  Strides from;
+  Strides to;
+  int64_t size = pitch;
+  for (size_t i = args.batch_shape.size(); i-- > 0;) {
+    bool once = args.x_batch[i] == 0;
+    shape.insert(shape.begin(), once ? 1 : args.batch_shape[i]);
+    from.insert(from.begin(), args.x_batch[i]);
+    to.insert(to.begin(), once ? 0 : size);
+    size *= shape[0];
+  }
+  args.x_batch = to;
+  shape.push_back(static_cast<ShapeElem>(args.depth));
+  from.push_back(args.x_stride);
+  to.push_back(1);
+  auto itemsize = static_cast<size_t>(args.type.size());
+  Scratch packed = e.scratch(static_cast<size_t>(size) * itemsize);
+  copy_strided(args.x, from, packed.get(), to, shape, itemsize, e);
+  args.x = packed.get();
+  args.x_stride = 1;
+  return packed;
+}
+
 template <typename T>
-void run_gemv(const GemvArgs& args, Encoder& e) {
+void run_gemv(GemvArgs args, Encoder& e) {
   constexpr int V = pack_size_v<T>;
+  auto itemsize = static_cast<int64_t>(sizeof(T));
+  bool packed = is_aligned(args.w, itemsize, args.w_batch) &&
+                (args.lines == 1 || args.pitch * itemsize % 16 == 0);
+  std::optional<Scratch> x;
+  if (packed && args.depth_is_inner &&
+      !(args.x_stride == 1 && is_aligned(args.x, itemsize, args.x_batch))) {
+    x.emplace(pack_x(args, V, e));
+  }
   Shape shape = args.batch_shape;
   std::vector<Strides> walks = {args.w_batch, args.x_batch, args.c_batch};
   if (shape.empty()) {
@@ -385,7 +400,6 @@ void run_gemv(const GemvArgs& args, Encoder& e) {
   for (ShapeElem n : shape) {
     batches *= n;
   }
-  auto itemsize = static_cast<int64_t>(sizeof(T));
   GemvPlan plan = plan_gemv(args, batches, V);
   int64_t part = (args.depth + plan.parts - 1) / plan.parts;
   part = (part + V - 1) / V * V;
@@ -412,10 +426,7 @@ void run_gemv(const GemvArgs& args, Encoder& e) {
       .alpha = args.alpha,
       .beta = args.beta,
       .warps_per_group = plan.warps_per_group,
-      .packed = is_aligned(args.w, itemsize, args.w_batch) &&
-                (args.lines == 1 || args.pitch * itemsize % 16 == 0),
-      .x_packed =
-          args.x_stride == 1 && is_aligned(args.x, itemsize, args.x_batch)};
+      .packed = packed};
   dim3 grid(
       static_cast<unsigned>(plan.blocks),
       static_cast<unsigned>(std::min<int64_t>(batches, 65535)),
