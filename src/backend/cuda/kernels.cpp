@@ -12,6 +12,7 @@
 #include "backend/cuda/random.h"
 #include "backend/cuda/reduce.h"
 #include "backend/cuda/rope.h"
+#include "backend/cuda/scan.h"
 #include "backend/cuda/scatter.h"
 #include "backend/cuda/slice_update.h"
 #include "backend/cuda/softmax.h"
@@ -94,6 +95,7 @@ void add_norms(Table& table) {
 void add_reductions(Table& table) {
   table.add<Reduce, reduce>();
   table.add<ArgReduce, arg_reduce>();
+  table.add<Scan, scan>();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // each of them.
 #pragma once
 
+#include "backend/cuda/device/shuffle.cuh"
 #include "backend/cuda/device/types.cuh"
 
 namespace mlx::core::cuda {
@@ -126,17 +127,6 @@ struct HeldRow {
     }
   }
 };
-
-/// The value of the lane whose number differs by `step`'s bits.
-template <typename A>
-__device__ __forceinline__ A shuffle_xor(A x, int step) {
-  using Bits = std::conditional_t<sizeof(A) == 8, unsigned long long, unsigned>;
-  Bits bits = 0;
-  memcpy(&bits, &x, sizeof(A));
-  bits = __shfl_xor_sync(0xffffffffu, bits, step);
-  memcpy(&x, &bits, sizeof(A));
-  return x;
-}
 
 struct LargerOf {
   template <typename A>
