@@ -82,7 +82,7 @@ void bind_functions(nb::module_& m) {
       [] { return mx::default_device(); },
       "The device of operations that name none.\n\n"
       "Example:\n"
-      "    >>> mx.default_device() == mx.Device(mx.cpu)\n"
+      "    >>> mx.is_available(mx.default_device())\n"
       "    True");
   m.def(
       "set_default_device",

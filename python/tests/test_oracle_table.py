@@ -60,8 +60,13 @@ def structured_names() -> set[str]:
 
 def kernel_names() -> set[str]:
     """The classes that have a kernel for the CPU."""
-    text = (SOURCE / "backend" / "cpu" / "kernels.cpp").read_text()
-    return set(re.findall(r"table\.add<(?:\w+::)*(\w+), ", text))
+    return names_in("cpu/kernels.cpp") | names_in("common/views.h")
+
+
+def names_in(table: str) -> set[str]:
+    """The classes that a table of kernels lists."""
+    text = (SOURCE / "backend" / table).read_text()
+    return set(re.findall(r"add(?:_view)?<(?:\w+::)*(\w+), ", text))
 
 
 def graph_of(row: Row) -> set[str]:
@@ -118,6 +123,10 @@ def test_every_structured_operation_has_a_row():
     missing = wanted - set(held) - set(WITHOUT_ROW)
     assert not missing, f"without a row in python/tests/oracle: {sorted(missing)}"
     assert not set(held) & set(WITHOUT_ROW)
+
+
+def test_backends_have_the_same_kernels():
+    assert names_in("cuda/kernels.cpp") == names_in("cpu/kernels.cpp")
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.nodes], ids=str)

@@ -22,6 +22,10 @@ size_t cut_bytes(SizeClass wanted) {
   return (wanted.bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+bool is_cut(const Block* block) {
+  return block->bytes <= kCutMost;
+}
+
 }  // namespace
 
 CudaMemory::CudaMemory() {
@@ -44,10 +48,10 @@ Block* CudaMemory::malloc(size_t bytes, Lane& lane) {
   {
     std::lock_guard lock(mutex_);
     block = take(lane, wanted);
-    if (block != nullptr) {
-      cached_.fetch_sub(block->bytes, relaxed);
-    } else {
+    if (block == nullptr) {
       block = fresh(lane, wanted, bytes);
+    } else if (!is_cut(block)) {
+      cached_.fetch_sub(block->bytes, relaxed);
     }
     active_.fetch_add(block->bytes, relaxed);
   }
@@ -173,6 +177,11 @@ void CudaMemory::use(Block* block, cudaStream_t stream) {
   }
 }
 
+bool CudaMemory::is_only_of(const Block* block, cudaStream_t stream) {
+  std::lock_guard lock(mutex_);
+  return block->lane->stream == stream && block->users.empty();
+}
+
 void CudaMemory::free(BufferRecord* record) {
   Block* block = block_of(record);
   allocator::Buffer host_copy = block->host_copy;
@@ -195,6 +204,9 @@ void CudaMemory::free(BufferRecord* record) {
   block->next = block->lane->free_blocks[block->size_class];
   block->lane->free_blocks[block->size_class] = block;
   active_.fetch_sub(block->bytes, relaxed);
+  if (is_cut(block)) {
+    return;
+  }
   cached_.fetch_add(block->bytes, relaxed);
   size_t limit = cache_limit_.load(relaxed);
   if (cached_.load(relaxed) > limit) {
@@ -208,7 +220,7 @@ void CudaMemory::shrink_cache(size_t most) {
     for (Lane* lane : lanes_) {
       while (cached_.load(relaxed) > most && !lane->is_private &&
              lane->free_blocks[i] != nullptr &&
-             lane->free_blocks[i]->bytes > kCutMost) {
+             !is_cut(lane->free_blocks[i])) {
         Block* block = pop(*lane, i);
         cached_.fetch_sub(block->bytes, relaxed);
         cudaFree(block->address);

@@ -3,7 +3,8 @@
 // caller, whose kernels come later in the same stream. A stream that used
 // another lane's block is waited for (on the device) when the block is freed.
 // Blocks below 1 MiB are cut from chunks of 32 MiB that are kept for good;
-// larger ones are allocations of their own.
+// larger ones are allocations of their own and make up the cache that limits
+// and clear_cache speak of.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -62,6 +63,9 @@ class CudaMemory final : public DeviceMemory {
 
   /// Says that `stream` works with the block, which must be ready by then.
   void use(Block* block, cudaStream_t stream);
+
+  /// Whether no other stream has worked with the block.
+  bool is_only_of(const Block* block, cudaStream_t stream);
 
   /// Makes `from`'s blocks those of `heir`.
   void end_lane(Lane& from, Lane& heir);

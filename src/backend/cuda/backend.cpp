@@ -267,6 +267,7 @@ class CudaBackend final : public Backend {
   bool runs_inline(Stream) const override { return false; }
 
   std::shared_ptr<detail::EventState> make_event(Stream s) override {
+    check_not_forked();
     return std::make_shared<CudaEvent>(s);
   }
 

@@ -22,4 +22,7 @@ inline void check(cudaError_t status, const char* what) {
   }
 }
 
+/// Raises std::runtime_error in a child forked after the driver was opened.
+void check_not_forked();
+
 }  // namespace mlx::core::cuda

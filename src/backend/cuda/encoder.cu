@@ -37,6 +37,14 @@ const int generation_of_use = detail::fork_generation();
 
 }  // namespace
 
+void check_not_forked() {
+  if (detail::fork_generation() != generation_of_use) {
+    throw std::runtime_error(
+        "[cuda] the process was forked after the gpu had been used; the child "
+        "cannot use it. Start processes by spawn, or use mx.cpu in the child.");
+  }
+}
+
 const DeviceFacts& device_facts() {
   static const DeviceFacts facts = [] {
     cudaDeviceProp found{};
@@ -70,11 +78,7 @@ Encoder& encoder(Stream s) {
   // Streams live as long as the process, and so do their encoders.
   thread_local Encoder* last = nullptr;
   thread_local int last_index = -1;
-  if (detail::fork_generation() != generation_of_use) {
-    throw std::runtime_error(
-        "[cuda] the process was forked after the gpu had been used; the child "
-        "cannot use it. Start processes by spawn, or use mx.cpu in the child.");
-  }
+  check_not_forked();
   if (last_index == s.index) {
     return *last;
   }
@@ -102,9 +106,12 @@ void Encoder::allocate_like(array& out, const array& layout) {
       layout.flags());
 }
 
+// Nobody holds the array, but another stream may still be reading it: here a
+// node lets go of its inputs when it is launched, not when it is done.
 bool Encoder::donate(const array& in, array& out) {
   BufferRecord* record = record_of(in.buffer());
-  if (!record->is_on_device() || !is_donatable(in, out)) {
+  if (!record->is_on_device() || !is_donatable(in, out) ||
+      !memory().is_only_of(block_of(record), stream_)) {
     return false;
   }
   out.copy_shared_buffer(in);
