@@ -389,16 +389,15 @@ void run_gemv(GemvArgs args, Encoder& e) {
       !(args.x_stride == 1 && is_aligned(args.x, itemsize, args.x_batch))) {
     x.emplace(pack_x(args, V, e));
   }
-  Shape shape = args.batch_shape;
-  std::vector<Strides> walks = {args.w_batch, args.x_batch, args.c_batch};
-  if (shape.empty()) {
-    shape = Shape{1};
-    walks.assign(3, Strides{0});
-  }
-  auto axes = strided_axes<3>("matmul", shape, walks);
   int64_t batches = 1;
-  for (ShapeElem n : shape) {
+  for (ShapeElem n : args.batch_shape) {
     batches *= n;
+  }
+  // One product needs no table of axes.
+  StridedAxes<3> axes{};
+  if (batches > 1) {
+    axes = strided_axes<3>(
+        "matmul", args.batch_shape, {args.w_batch, args.x_batch, args.c_batch});
   }
   GemvPlan plan = plan_gemv(args, batches, V);
   int64_t part = (args.depth + plan.parts - 1) / plan.parts;
