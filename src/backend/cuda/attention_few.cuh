@@ -23,27 +23,34 @@ constexpr int kFewWarps = kFewThreads / 32;
 constexpr int kFewDepth = 4;  // keys in flight for a group of lanes
 constexpr float kLog2E = 1.4426950408889634f;
 
-// 8 features from `from` on, of which `valid` exist; as float.
+/// 8 features as memory has them. Loading is apart from converting, so that
+/// many loads are under way before the first is waited for.
 template <typename T>
-__device__ __forceinline__ void load_features(
-    const T* from, int valid, bool aligned, float (&to)[8]) {
-  if (aligned && valid >= 8) {
-    constexpr int n = pack_size_v<T>;
+struct Features {
+  static constexpr int packs = sizeof(T) * 8 / 16;
+  Pack<T, 8 / packs> raw[packs];
+
+  /// `valid` of them exist; with `packed` all or none.
+  template <bool packed>
+  __device__ __forceinline__ void load(const T* from, int valid) {
+    if constexpr (packed) {
 #pragma unroll
-    for (int i = 0; i < 8; i += n) {
-      Pack<T, n> pack = load_pack<n>(from + i);
+      for (int i = 0; i < packs; ++i) {
+        raw[i] = valid > 0 ? load_pack<8 / packs>(from + i * (8 / packs))
+                           : Pack<T, 8 / packs>{};
+      }
+    } else {
 #pragma unroll
-      for (int j = 0; j < n; ++j) {
-        to[i + j] = to_compute(pack[j]);
+      for (int i = 0; i < 8; ++i) {
+        raw[i * packs / 8][i % (8 / packs)] =
+            i < valid ? from[i] : convert<T>(0.0f);
       }
     }
-    return;
   }
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    to[i] = i < valid ? to_compute(from[i]) : 0.0f;
+  __device__ __forceinline__ float operator[](int i) const {
+    return to_compute(raw[i * packs / 8][i % (8 / packs)]);
   }
-}
+};
 
 // The score of one row and key in units of log 2, from its product.
 template <typename T>
@@ -110,33 +117,67 @@ __device__ __forceinline__ void finish_row(
       convert<T>(value / sum);
 }
 
-// One block a row: joins what its splits found.
+// One block a row: joins what its splits found. Four groups of threads take
+// every fourth split each.
+constexpr int kJoinGroups = 4;
+constexpr int kMostSplits = 512;
+
 template <typename T>
-__global__ void join_splits(
-    AttentionProblem p, int splits, const float* partial) {
+__global__ void __launch_bounds__(kFewThreads* kJoinGroups)
+    join_splits(AttentionProblem p, int splits, const float* partial) {
+  __shared__ float weights[kMostSplits];
+  __shared__ float values[kJoinGroups][kFewFeatures];
+  __shared__ float sums[kJoinGroups];
   int64_t row = blockIdx.x;
   int width = p.value_features + 2;
   const float* from = partial + row * splits * width;
+  for (int i = threadIdx.x; i < splits; i += blockDim.x) {
+    weights[i] = from[int64_t(i) * width + p.value_features];
+  }
+  __syncthreads();
   float most = -INFINITY;
   for (int i = 0; i < splits; ++i) {
-    most = fmaxf(most, from[int64_t(i) * width + p.value_features]);
+    most = fmaxf(most, weights[i]);
   }
+  __syncthreads();
+  for (int i = threadIdx.x; i < splits; i += blockDim.x) {
+    weights[i] = exp2f(weights[i] - safe(most));
+  }
+  __syncthreads();
+  int group = threadIdx.x / kFewThreads;
+  int first = threadIdx.x % kFewThreads;
+  for (int d = first; d < p.value_features; d += kFewThreads) {
+    float value = 0.0f;
+#pragma unroll 8
+    for (int i = group; i < splits; i += kJoinGroups) {
+      value += weights[i] * from[int64_t(i) * width + d];
+    }
+    values[group][d] = value;
+  }
+  if (first == 0) {
+    float sum = 0.0f;
+#pragma unroll 8
+    for (int i = group; i < splits; i += kJoinGroups) {
+      sum += weights[i] * from[int64_t(i) * width + p.value_features + 1];
+    }
+    sums[group] = sum;
+  }
+  __syncthreads();
   int heads = p.kv_heads * p.group;
   int head = static_cast<int>(row / p.tokens % heads);
   for (int d = threadIdx.x; d < p.value_features; d += blockDim.x) {
     float value = 0.0f;
     float sum = 0.0f;
-    for (int i = 0; i < splits; ++i) {
-      const float* part = from + int64_t(i) * width;
-      float weight = exp2f(part[p.value_features] - safe(most));
-      value += weight * part[d];
-      sum += weight * part[p.value_features + 1];
+#pragma unroll
+    for (int g = 0; g < kJoinGroups; ++g) {
+      value += values[g][d];
+      sum += sums[g];
     }
     finish_row<T>(p, head, row, d, value, most, sum);
   }
 }
 
-template <typename T, int lanes, int rows>
+template <typename T, int lanes, int rows, bool packed>
 __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
     AttentionProblem p, int splits, int keys_per_split, float* partial) {
   constexpr int slots = kFewThreads / lanes;
@@ -164,10 +205,11 @@ __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
     int h = kv_head * p.group + row / p.tokens;
     const T* from = static_cast<const T*>(p.q) + b * p.q_strides[0] +
                     h * p.q_strides[1] + t * p.q_strides[2] + feature;
-    load_features(from, p.features - feature, p.aligned, q[r]);
+    Features<T> found;
+    found.template load<packed>(from, p.features - feature);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      q[r][i] *= p.scale * kLog2E;
+      q[r][i] = found[i] * (p.scale * kLog2E);
       acc[r][i] = 0.0f;
     }
     m[r] = -INFINITY;
@@ -188,19 +230,19 @@ __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
   for (int base = split * keys_per_split; base < end;
        base += slots * kFewDepth) {
     float score[kFewDepth][rows];
-    float values[kFewDepth][8];
-    float found[kFewDepth][8];
+    Features<T> values[kFewDepth];
+    Features<T> found[kFewDepth];
 #pragma unroll
     for (int u = 0; u < kFewDepth; ++u) {
       int key = base + u * slots + slot;
       int valid = key < end ? p.features - feature : 0;
-      load_features(k + key * p.k_strides[2], valid, p.aligned, found[u]);
+      found[u].template load<packed>(k + key * p.k_strides[2], valid);
     }
 #pragma unroll
     for (int u = 0; u < kFewDepth; ++u) {
       int key = base + u * slots + slot;
       int valid = key < end ? p.value_features - feature : 0;
-      load_features(v + key * p.v_strides[2], valid, p.aligned, values[u]);
+      values[u].template load<packed>(v + key * p.v_strides[2], valid);
     }
 #pragma unroll
     for (int u = 0; u < kFewDepth; ++u) {
@@ -306,66 +348,70 @@ __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
   }
 }
 
-template <typename T, int lanes, int rows>
+// Blocks of a kernel that run at a time.
+template <typename Kernel>
+size_t blocks_at_a_time(Kernel kernel) {
+  int per_processor = 1;
+  check(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+          &per_processor, kernel, kFewThreads, 0),
+      "asking for the occupancy");
+  return size_t(per_processor) * device_facts().multiprocessors;
+}
+
+template <typename T, int lanes, int rows, bool packed>
 void launch_few(const AttentionProblem& p, Encoder& e) {
-  constexpr int slots = kFewThreads / lanes;
-  constexpr int step = slots * kFewDepth;
+  auto* kernel = attention_few_kernel<T, lanes, rows, packed>;
+  constexpr int step = kFewThreads / lanes * kFewDepth;
   int all_rows = p.group * p.tokens;
   size_t heads = size_t(p.batch) * p.kv_heads * ((all_rows + rows - 1) / rows);
-  // Four blocks run on a multiprocessor at a time; two rounds of them even
-  // out. A split is worth its share of the second kernel from 4 steps on.
-  size_t wanted = 8 * device_facts().multiprocessors / heads;
-  size_t most = std::max(1, p.keys / (4 * step));
-  auto splits = static_cast<int>(std::clamp<size_t>(wanted, 1, most));
+  // One round of blocks. A split is worth its share of the second kernel from
+  // 4 steps on.
+  static const size_t at_a_time = blocks_at_a_time(kernel);
+  size_t most = std::clamp(p.keys / (4 * step), 1, kMostSplits);
+  auto splits =
+      static_cast<int>(std::clamp<size_t>(at_a_time / heads, 1, most));
   int per_split = (p.keys + splits - 1) / splits;
   per_split = (per_split + step - 1) / step * step;
   splits = std::max(1, (p.keys + per_split - 1) / per_split);
   auto blocks = static_cast<unsigned>(heads * splits);
   if (splits == 1) {
-    e.launch(
-        attention_few_kernel<T, lanes, rows>,
-        blocks,
-        kFewThreads,
-        0,
-        p,
-        splits,
-        per_split,
-        nullptr);
+    e.launch(kernel, blocks, kFewThreads, 0, p, splits, per_split, nullptr);
     return;
   }
   size_t out_rows = size_t(p.batch) * p.kv_heads * all_rows;
   Scratch partial =
       e.scratch(out_rows * splits * (p.value_features + 2) * sizeof(float));
-  e.launch(
-      attention_few_kernel<T, lanes, rows>,
-      blocks,
-      kFewThreads,
-      0,
-      p,
-      splits,
-      per_split,
-      partial.get<float>());
+  auto* to = partial.get<float>();
+  e.launch(kernel, blocks, kFewThreads, 0, p, splits, per_split, to);
   e.launch(
       join_splits<T>,
       static_cast<unsigned>(out_rows),
-      kFewThreads,
+      kFewThreads * kJoinGroups,
       0,
       p,
       splits,
-      partial.get<float>());
+      to);
+}
+
+template <typename T, int lanes, int rows>
+void launch_few_layout(const AttentionProblem& p, Encoder& e) {
+  if (p.aligned && p.features % 8 == 0 && p.value_features % 8 == 0) {
+    launch_few<T, lanes, rows, true>(p, e);
+  } else {
+    launch_few<T, lanes, rows, false>(p, e);
+  }
 }
 
 template <typename T, int lanes>
 void launch_few_rows(const AttentionProblem& p, Encoder& e) {
   int rows = p.group * p.tokens;
   if (rows == 1) {
-    launch_few<T, lanes, 1>(p, e);
-  } else if (rows == 2) {
-    launch_few<T, lanes, 2>(p, e);
+    launch_few_layout<T, lanes, 1>(p, e);
   } else if (rows <= 4) {
-    launch_few<T, lanes, 4>(p, e);
+    launch_few_layout<T, lanes, 4>(p, e);
   } else {
-    launch_few<T, lanes, 8>(p, e);
+    launch_few_layout<T, lanes, 8>(p, e);
   }
 }
 
