@@ -181,17 +181,8 @@ MLX_MATH T sigmoid(T x) {
 MLX_MATH float erfinv(float x) {
   return ::erfinvf(x);
 }
-/// A step of Halley's method after the toolkit's 5 ulp; where 1 - |x| is small
-/// on erfc.
 MLX_MATH_CALLED double erfinv(double x) {
-  double a = ::fabs(x);
-  double y = ::erfinv(a);
-  if (!(a < 1.0) || a == 0.0) {
-    return ::erfinv(x);
-  }
-  double error = a < 0.5 ? ::erf(y) - a : (1.0 - a) - ::erfc(y);
-  double step = error * 0.88622692545275801365 * ::exp(y * y);
-  return ::copysign(y - step / (1.0 + y * step), x);
+  return ::erfinv(x);
 }
 
 // Trigonometric and hyperbolic functions
@@ -419,8 +410,16 @@ MLX_MATH Truth power(Truth a, Truth b) {
 /// C's pow: exp(b log|a|) in double, relative error 2^-37 before the last
 /// rounding.
 MLX_MATH float power(float a, float b) {
+  // The common ones need no logarithm.
   if (b == 2.0f) {
     return a * a;
+  }
+  if (b == 3.0f) {
+    double x = a;
+    return static_cast<float>(x * x * x);
+  }
+  if (b == 0.5f) {  // unlike sqrt +0 at -0 and infinity at -infinity
+    return a == -kInfinity ? kInfinity : ::sqrtf(a + 0.0f);
   }
   float magnitude = ::fabsf(a);
   auto r = static_cast<float>(core::exp(b * core::log(magnitude)));
