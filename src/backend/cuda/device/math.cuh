@@ -8,6 +8,7 @@
 #include <concepts>
 
 #include "backend/cuda/device/math_core.cuh"
+#include "backend/cuda/device/math_exp.cuh"
 #include "backend/cuda/device/types.cuh"
 
 namespace mlx::core::cuda {
@@ -139,12 +140,16 @@ MLX_MATH T imag(T) {
     return ::function(x);            \
   }
 MLX_FUNCTION(sqrt, sqrt)
-MLX_FUNCTION(exp, exp)
-MLX_FUNCTION(expm1, expm1)
 MLX_FUNCTION(log, log)
 MLX_FUNCTION(erf, erf)
 MLX_FUNCTION(tanh, tanh)
 #undef MLX_FUNCTION
+MLX_MATH double exp(double x) {
+  return ::exp(x);
+}
+MLX_MATH double expm1(double x) {
+  return ::expm1(x);
+}
 
 #define MLX_THROUGH_DOUBLE(name, function, value) \
   MLX_MATH float name(float given) {              \
