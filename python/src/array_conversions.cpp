@@ -15,7 +15,7 @@ namespace mlx::python {
 namespace {
 
 std::string text_of(const mx::array& x) {
-  mx::array a = evaluated(x);
+  mx::array a = readable(x);
   std::ostringstream os;
   {
     WithoutGil release;

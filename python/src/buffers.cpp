@@ -389,7 +389,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   std::unique_ptr<ExportedBuffer> exported;
   try {
     const mx::array& a = *nb::inst_ptr<mx::array>(nb::handle(self));
-    exported.reset(new ExportedBuffer{evaluated(a), {}, {}});
+    exported.reset(new ExportedBuffer{readable(a), {}, {}});
   } catch (nb::python_error& e) {
     e.restore();
     return -1;
@@ -450,7 +450,7 @@ nb::object to_numpy(const mx::array& a) {
 }
 
 nb::object to_dlpack(const mx::array& x) {
-  mx::array a = evaluated(x);
+  mx::array a = readable(x);
   nb::dlpack::dtype type{0, static_cast<uint8_t>(a.itemsize() * 8), 1};
   using Code = nb::dlpack::dtype_code;
   Code code = Code::Bool;

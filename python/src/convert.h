@@ -53,6 +53,10 @@ bool has_data_protocol(nb::handle obj);
 /// The array, computed. Other Python threads run meanwhile, and may assign to
 /// the object that `a` lies in: go on with what is returned.
 mx::array evaluated(const mx::array& a);
+
+/// The same, to be read here as a whole: a part of a block that is on a device
+/// becomes a block of its own first, so that only this part is copied.
+mx::array readable(const mx::array& a);
 /// The only element as bool, int, float or complex.
 nb::object to_scalar(const mx::array& a);
 /// Nested lists, or the scalar of a 0-d array.

@@ -1,7 +1,9 @@
 // Scalars and nested lists from arrays; waiting without holding the
 // interpreter.
+#include "backend/buffer.h"
 #include "convert.h"
 #include "gil.h"
+#include "mlx/ops/shape.h"
 #include "types/error.h"
 
 namespace mlx::python {
@@ -52,6 +54,18 @@ mx::array evaluated(const mx::array& a) {
   return held;
 }
 
+mx::array readable(const mx::array& a) {
+  mx::array held = evaluated(a);
+  constexpr size_t kSlack = 1 << 16;
+  bool is_far = mx::record_of(held.buffer())->host == nullptr;
+  if (is_far && held.buffer_size() > 2 * held.nbytes() + kSlack) {
+    WithoutGil release;
+    held = mx::contiguous(held, false, mx::Device::gpu);
+    held.eval();
+  }
+  return held;
+}
+
 nb::object to_scalar(const mx::array& x) {
   if (x.size() != 1) {
     mx::invalid(
@@ -62,12 +76,12 @@ nb::object to_scalar(const mx::array& x) {
   }
   mx::array a = evaluated(x);
   return mx::detail::visit_dtype(a.dtype(), [&](auto tag) {
-    return nb::object(nb::steal(python_number(*a.data<decltype(tag)>())));
+    return nb::object(nb::steal(python_number(a.item<decltype(tag)>())));
   });
 }
 
 nb::object to_list(const mx::array& x) {
-  mx::array a = evaluated(x);
+  mx::array a = readable(x);
   return mx::detail::visit_dtype(a.dtype(), [&](auto tag) {
     return nested_list(a, a.data<decltype(tag)>(), 0);
   });

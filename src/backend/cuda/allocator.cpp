@@ -87,7 +87,8 @@ Block* CudaMemory::take(Lane& lane, SizeClass wanted) {
 // What another stream has freed, once that stream has come so far.
 Block* CudaMemory::take_from_others(Lane& lane, SizeClass wanted) {
   for (Lane* other : lanes_) {
-    if (other == &lane || other->is_private || other->heir != nullptr) {
+    if (other == &lane || other->is_private || other->heir != nullptr ||
+        other->has_unlaunched.load(relaxed)) {
       continue;
     }
     if (Block* block = pop(*other, wanted.index)) {
@@ -219,8 +220,7 @@ void CudaMemory::shrink_cache(size_t most) {
   for (int i = SizeClass::count - 1; i >= 0; --i) {
     for (Lane* lane : lanes_) {
       while (cached_.load(relaxed) > most && !lane->is_private &&
-             lane->free_blocks[i] != nullptr &&
-             !is_cut(lane->free_blocks[i])) {
+             lane->free_blocks[i] != nullptr && !is_cut(lane->free_blocks[i])) {
         Block* block = pop(*lane, i);
         cached_.fetch_sub(block->bytes, relaxed);
         cudaFree(block->address);

@@ -29,6 +29,9 @@ struct Lane {
   cudaStream_t stream;
   /// A lane of work that is recorded: its blocks are nobody else's.
   bool is_private = false;
+  /// Work that was noted but not launched may use what has been freed: other
+  /// streams cannot wait for it yet.
+  std::atomic<bool> has_unlaunched{false};
   /// Who gets the blocks of a lane that has ended.
   Lane* heir = nullptr;
   std::array<Block*, SizeClass::count> free_blocks{};

@@ -234,6 +234,7 @@ class CudaBackend final : public Backend {
     }
     Encoder& e = encoder(op.stream());
     std::lock_guard lock(e.mutex());
+    e.set_op(op.name());
     kernel(op, inputs, outputs, e);
   }
 
@@ -318,7 +319,12 @@ class CudaBackend final : public Backend {
  private:
   static void wait_for_stream(Stream s) {
     Encoder& e = encoder(s);
-    cudaError_t status = cudaStreamSynchronize(e.stream());
+    cudaStream_t stream;
+    {
+      std::lock_guard lock(e.mutex());
+      stream = e.stream();
+    }
+    cudaError_t status = cudaStreamSynchronize(stream);
     std::lock_guard lock(e.mutex());
     check_work(status, e);
   }

@@ -202,6 +202,38 @@ void launch_elements(const void* from, void* to, const Axes& axes, Encoder& e) {
   }
 }
 
+// Notes a small copy in the encoder's list.
+bool note_copy(
+    const void* from, void* to, const Axes& axes, size_t width, Encoder& e) {
+  size_t size = axes.count();
+  size_t ndim = axes.sizes.size();
+  if (size > BatchEntry::most_elements || ndim > 3 || !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::copy;
+  entry.width = static_cast<uint8_t>(width);
+  entry.size = static_cast<uint32_t>(size);
+  entry.copy.from = from;
+  entry.copy.to = to;
+  entry.copy.sizes[0] = entry.copy.sizes[1] = 1;
+  for (size_t i = 0; i < ndim; ++i) {
+    size_t at = i + 3 - ndim;
+    auto from_stride = static_cast<int32_t>(axes.from[i]);
+    auto to_stride = static_cast<int32_t>(axes.to[i]);
+    if (from_stride != axes.from[i] || to_stride != axes.to[i]) {
+      return false;
+    }
+    entry.copy.from_strides[at] = from_stride;
+    entry.copy.to_strides[at] = to_stride;
+    if (at > 0) {
+      entry.copy.sizes[at - 1] = static_cast<uint32_t>(axes.sizes[i]);
+    }
+  }
+  e.batch(entry);
+  return true;
+}
+
 void copy_runs(
     const void* from, void* to, Axes axes, size_t itemsize, Encoder& e) {
   size_t factor = widening(axes, from, to, itemsize);
@@ -213,6 +245,9 @@ void copy_runs(
       axes.from[i] /= n;
       axes.to[i] /= n;
     }
+  }
+  if (note_copy(from, to, axes, width, e)) {
+    return;
   }
   if (width == 16) {
     launch_elements<uint4>(from, to, axes, e);
@@ -296,7 +331,8 @@ void copy_strided(
     e.copy_bytes(to, from, size * itemsize);
     return;
   }
-  if (int across = transposed_axis(axes); across >= 0) {
+  int across = size <= BatchEntry::most_elements ? -1 : transposed_axis(axes);
+  if (across >= 0) {
     visit_width(itemsize, [&](auto tag) {
       launch_tiles<typename decltype(tag)::type>(from, to, axes, across, e);
     });

@@ -145,8 +145,46 @@ bool goes_in_packs(
   return true;
 }
 
+// Notes a small operation in the encoder's list; false where the list does not
+// know the types or the layout.
+template <int arity>
+bool note(
+    ElementwiseOp op,
+    const ElementwiseArgs<arity>& args,
+    const std::vector<array>& inputs,
+    const array& out,
+    Encoder& e) {
+  if (args.size > BatchEntry::most_elements || args.axes.ndim != 1 ||
+      !(batches(out.dtype()) || out.dtype() == bool_) || !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::elementwise;
+  entry.op = op;
+  entry.operands = arity;
+  entry.size = static_cast<uint32_t>(args.size);
+  entry.immediates = static_cast<uint8_t>(args.immediates);
+  entry.splats = static_cast<uint8_t>(args.splats);
+  entry.types[3] = out.dtype().val();
+  entry.elementwise.to = args.to;
+  for (int k = 0; k < arity; ++k) {
+    bool is_condition = arity == 3 && k == 0;
+    bool is_dense = args.axes.strides[k][0] == 1 || (args.splats >> k & 1) != 0;
+    if (!is_dense || !(batches(inputs[k].dtype()) || is_condition)) {
+      return false;
+    }
+    entry.types[k] = inputs[k].dtype().val();
+    entry.elementwise.from[k] = (args.immediates >> k & 1) != 0
+                                    ? args.immediate[k]
+                                    : reinterpret_cast<uint64_t>(args.from[k]);
+  }
+  e.batch(entry);
+  return true;
+}
+
 template <int arity>
 void run(
+    ElementwiseOp op,
     const char* name,
     const ElementwiseKernel<arity>& kernel,
     const std::vector<array>& given,
@@ -171,6 +209,9 @@ void run(
   }
   prepare_output(*inputs, out, layout, e);
   auto args = describe<arity>(name, *inputs, out, layout != nullptr, e);
+  if (note<arity>(op, args, *inputs, out, e)) {
+    return;
+  }
   args.in_packs = goes_in_packs(args, *inputs, out, kernel.pack);
   size_t of_block = static_cast<size_t>(kernel.items) * kElementwiseThreads;
   size_t blocks = (out.size() + of_block - 1) / of_block;
@@ -202,22 +243,22 @@ void elementwise(
     case 1:
       return visit_canonical(by, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        run<1>(info.name, find_unary<T>(by.op), inputs, out, e);
+        run<1>(op.op(), info.name, find_unary<T>(by.op), inputs, out, e);
       });
     case 2:
       return visit_canonical(by, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        run<2>(info.name, find_binary<T>(by.op), inputs, out, e);
+        run<2>(op.op(), info.name, find_binary<T>(by.op), inputs, out, e);
       });
     default:
-      run<3>(info.name, find_select(operand.size()), inputs, out, e);
+      run<3>(op.op(), info.name, find_select(operand.size()), inputs, out, e);
   }
 }
 
 void as_type(const AsType&, const array& x, array& out, Encoder& e) {
   auto kernel = find_conversion(x.dtype(), out.dtype());
   if (x.data_size() != 1) {
-    run<1>("astype", kernel, {x}, out, e);
+    run<1>(ElementwiseOp::real, "astype", kernel, {x}, out, e);
     return;
   }
   // A repeated element stays one.

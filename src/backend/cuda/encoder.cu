@@ -71,6 +71,7 @@ cudaStream_t make_stream() {
 
 Encoder::Encoder(Stream)
     : stream_(make_stream()), own_lane_(stream_), lane_(&own_lane_) {
+  batch_.count = 0;
   memory().add_lane(own_lane_);
 }
 
@@ -138,7 +139,10 @@ const void* Encoder::address(const array& a) {
   BufferRecord* record = record_of(a.buffer());
   BufferRecord* there = record->device.load(std::memory_order_acquire);
   Block* block = there ? block_of(there) : upload_block(record);
-  memory().use(block, stream_);
+  if (block->lane->stream != stream_) {
+    met_others_ = true;
+    memory().use(block, stream_);
+  }
   return static_cast<const char*>(block->address) + a.offset();
 }
 
@@ -195,7 +199,7 @@ void Encoder::upload(void* to, const void* from, size_t bytes) {
             piece,
             n,
             cudaMemcpyHostToDevice,
-            stream_),
+            stream()),
         "copying to the gpu");
     check(cudaEventRecord(event, stream_), "recording an event");
   }
@@ -203,14 +207,14 @@ void Encoder::upload(void* to, const void* from, size_t bytes) {
 
 void Encoder::fill_bytes(void* to, int value, size_t bytes) {
   if (bytes > 0) {
-    check(cudaMemsetAsync(to, value, bytes, stream_), "filling memory");
+    check(cudaMemsetAsync(to, value, bytes, stream()), "filling memory");
   }
 }
 
 void Encoder::copy_bytes(void* to, const void* from, size_t bytes) {
   if (bytes > 0) {
     check(
-        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_),
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()),
         "copying memory");
   }
 }
@@ -220,11 +224,38 @@ void Encoder::launch_kernel(
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
     return;
   }
+  flush();
   check(
       cudaLaunchKernel(kernel, grid, block, args, shared, stream_), "a launch");
 }
 
+void Encoder::batch(const BatchEntry& entry) {
+  if (batch_.count == kManyEntries) {
+    launch_batch();
+  }
+  batch_.entries[batch_.count++] = entry;
+  lane_->has_unlaunched.store(true, std::memory_order_relaxed);
+}
+
+void Encoder::launch_batch() {
+  const void* kernel = reinterpret_cast<const void*>(batch_kernel_many());
+  void* argument = &batch_;
+  if (batch_.count <= kFewEntries) {
+    // The head of the long list is a short one.
+    static_assert(
+        offsetof(Batch<kFewEntries>, entries) ==
+        offsetof(Batch<kManyEntries>, entries));
+    kernel = reinterpret_cast<const void*>(batch_kernel_few());
+  }
+  cudaError_t status =
+      cudaLaunchKernel(kernel, 1, kBatchThreads, &argument, 0, stream_);
+  batch_.count = 0;
+  lane_->has_unlaunched.store(false, std::memory_order_relaxed);
+  check(status, "a launch");
+}
+
 void Encoder::set_op(const char* name) {
+  met_others_ = false;
   if (ops_.size() == kOpsKept) {
     ops_.erase(ops_.begin(), ops_.begin() + kOpsKept / 2);
   }

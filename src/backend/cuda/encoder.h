@@ -15,6 +15,7 @@
 
 #include "backend/common/stream_worker.h"
 #include "backend/cuda/allocator.h"
+#include "backend/cuda/batch.h"
 #include "backend/cuda/check.h"
 #include "mlx/array.h"
 #include "mlx/stream.h"
@@ -52,7 +53,11 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  cudaStream_t stream() const { return stream_; }
+  /// For launches of other makers, after ours.
+  cudaStream_t stream() {
+    flush();
+    return stream_;
+  }
 
   /// The device address of an array's first element; bytes that are on the
   /// host are copied to the device first.
@@ -95,6 +100,18 @@ class Encoder {
         reinterpret_cast<const void*>(kernel), grid, block, shared, addresses);
   }
 
+  /// Whether the operation under way may be noted in the list of small ones:
+  /// all its arrays are this stream's own.
+  bool can_batch() const { return !met_others_; }
+  /// Notes it; what is launched later comes after it.
+  void batch(const BatchEntry& entry);
+  /// Launches what has been noted.
+  void flush() {
+    if (batch_.count > 0) {
+      launch_batch();
+    }
+  }
+
   void fill_bytes(void* to, int value, size_t bytes);
   void copy_bytes(void* to, const void* from, size_t bytes);
   /// Bytes of the host, which may change or go as soon as this returns.
@@ -124,6 +141,7 @@ class Encoder {
 
   const void* address(const array& a);
   Block* upload_block(BufferRecord* record);
+  void launch_batch();
   void launch_kernel(
       const void* kernel, dim3 grid, dim3 block, size_t shared, void** args);
 
@@ -132,6 +150,8 @@ class Encoder {
   Lane* lane_;
   std::mutex mutex_;
   StreamWorker worker_;
+  Batch<kManyEntries> batch_;
+  bool met_others_ = false;
   std::vector<const char*> ops_;
 
   // Pinned memory on the way to the device, in pieces used in turn.

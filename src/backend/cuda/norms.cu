@@ -181,6 +181,35 @@ void launch_rows(const Rows<T>& rows, bool packed, Encoder& e) {
   }
 }
 
+// Notes few short rows without bias in the encoder's list.
+bool note_rms_norm(
+    const RowView& view,
+    const array* weight,
+    array& out,
+    float eps,
+    Encoder& e) {
+  const void* from = e.in(view.data);
+  const void* scale = weight ? e.in(*weight) : nullptr;
+  if (view.rows > 4 || view.rows * view.n > 8192 ||
+      view.rows * view.pitch > 65536 || !batches(out.dtype()) ||
+      !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::rms_norm;
+  entry.types[0] = out.dtype().val();
+  entry.norm = {
+      from,
+      scale,
+      e.out(out),
+      static_cast<int32_t>(view.rows),
+      static_cast<int32_t>(view.n),
+      static_cast<int32_t>(view.pitch),
+      eps};
+  e.batch(entry);
+  return true;
+}
+
 void norm(
     const fast::NormParams& params,
     bool centered,
@@ -198,6 +227,10 @@ void norm(
   std::vector<array> parameters;
   for (size_t i = 1; i < inputs.size(); ++i) {
     parameters.push_back(row_contiguous(inputs[i], e));
+  }
+  const array* scale = params.has_weight ? &parameters.front() : nullptr;
+  if (!centered && note_rms_norm(view, scale, out, params.eps, e)) {
+    return;
   }
   visit_real_float(out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -1,0 +1,187 @@
+// The kernel that goes through a list of small operations with one block.
+// Results of one are seen by the next: all threads meet in between. Formulas
+// are those of the table of elementwise operations, in float32.
+#include "backend/cuda/batch.h"
+#include "backend/cuda/elementwise_rows.cuh"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+__device__ __forceinline__ float load_float(
+    const void* from, uint32_t at, Dtype::Val type) {
+  switch (type) {
+    case Dtype::Val::float16:
+      return to_compute(static_cast<const half*>(from)[at]);
+    case Dtype::Val::bfloat16:
+      return to_compute(static_cast<const bhalf*>(from)[at]);
+    case Dtype::Val::bool_:
+      return static_cast<const bool*>(from)[at] ? 1.0f : 0.0f;
+    default:
+      return static_cast<const float*>(from)[at];
+  }
+}
+
+__device__ __forceinline__ void store_float(
+    void* to, uint32_t at, Dtype::Val type, float value) {
+  switch (type) {
+    case Dtype::Val::float16:
+      static_cast<half*>(to)[at] = convert<half>(value);
+      return;
+    case Dtype::Val::bfloat16:
+      static_cast<bhalf*>(to)[at] = convert<bhalf>(value);
+      return;
+    case Dtype::Val::bool_:
+      static_cast<bool*>(to)[at] = value != 0.0f;
+      return;
+    default:
+      static_cast<float*>(to)[at] = value;
+  }
+}
+
+__device__ __forceinline__ float operand(
+    const BatchEntry& entry, int k, uint32_t at) {
+  if ((entry.immediates >> k & 1) != 0) {
+    return load_float(&entry.elementwise.from[k], 0, entry.types[k]);
+  }
+  auto* from = reinterpret_cast<const void*>(entry.elementwise.from[k]);
+  return load_float(
+      from, (entry.splats >> k & 1) != 0 ? 0 : at, entry.types[k]);
+}
+
+// Operations that floats do not have are never listed.
+template <ElementwiseOp op, typename... Operands>
+__device__ __forceinline__ float apply(Operands... x) {
+  if constexpr (elementwise_accepts(op, float32)) {
+    return static_cast<float>(detail::Formula<op>::of(x...));
+  } else {
+    return 0.0f;
+  }
+}
+
+__device__ float evaluate(ElementwiseOp op, float a, float b) {
+  switch (op) {
+#define UNARY(name, ...)    \
+  case ElementwiseOp::name: \
+    return apply<ElementwiseOp::name>(a);
+#define BINARY(name, ...)   \
+  case ElementwiseOp::name: \
+    return apply<ElementwiseOp::name>(a, b);
+#include "ops/elementwise.def"
+    default:
+      return a;
+  }
+}
+
+__device__ void do_elementwise(const BatchEntry& entry) {
+  for (uint32_t i = threadIdx.x; i < entry.size; i += kBatchThreads) {
+    float a = operand(entry, 0, i);
+    float b = entry.operands > 1 ? operand(entry, 1, i) : 0.0f;
+    float value;
+    if (entry.operands > 2) {
+      value = a != 0.0f ? b : operand(entry, 2, i);
+    } else {
+      value = evaluate(entry.op, a, b);
+    }
+    store_float(entry.elementwise.to, i, entry.types[3], value);
+  }
+}
+
+template <typename T>
+__device__ void copy_as(const BatchEntry& entry) {
+  const BatchEntry::Copy& c = entry.copy;
+  for (uint32_t i = threadIdx.x; i < entry.size; i += kBatchThreads) {
+    uint32_t row = i / c.sizes[1];
+    auto x = static_cast<int64_t>(i - row * c.sizes[1]);
+    uint32_t plane = row / c.sizes[0];
+    auto y = static_cast<int64_t>(row - plane * c.sizes[0]);
+    auto z = static_cast<int64_t>(plane);
+    auto* from = static_cast<const T*>(c.from);
+    static_cast<T*>(
+        c.to)[z * c.to_strides[0] + y * c.to_strides[1] + x * c.to_strides[2]] =
+        from
+            [z * c.from_strides[0] + y * c.from_strides[1] +
+             x * c.from_strides[2]];
+  }
+}
+
+__device__ void do_copy(const BatchEntry& entry) {
+  switch (entry.width) {
+    case 1:
+      return copy_as<uint8_t>(entry);
+    case 2:
+      return copy_as<uint16_t>(entry);
+    case 4:
+      return copy_as<uint32_t>(entry);
+    case 8:
+      return copy_as<uint64_t>(entry);
+    default:
+      return copy_as<uint4>(entry);
+  }
+}
+
+__device__ float sum_of_block(float value) {
+  __shared__ float sums[kBatchThreads / 32];
+  for (int step = 16; step > 0; step /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, step);
+  }
+  if (threadIdx.x % 32 == 0) {
+    sums[threadIdx.x / 32] = value;
+  }
+  __syncthreads();
+  value = sums[threadIdx.x % 32];
+  for (int step = 16; step > 0; step /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, step);
+  }
+  __syncthreads();
+  return value;
+}
+
+__device__ void do_rms_norm(const BatchEntry& entry) {
+  const BatchEntry::Norm& norm = entry.norm;
+  Dtype::Val type = entry.types[0];
+  for (int row = 0; row < norm.rows; ++row) {
+    auto first = static_cast<uint32_t>(row * norm.pitch);
+    float squares = 0.0f;
+    for (int i = threadIdx.x; i < norm.n; i += kBatchThreads) {
+      float x = load_float(norm.from, first + i, type);
+      squares += x * x;
+    }
+    float mean = sum_of_block(squares) / static_cast<float>(norm.n);
+    float factor = rsqrtf(mean + norm.eps);
+    for (int i = threadIdx.x; i < norm.n; i += kBatchThreads) {
+      float x = load_float(norm.from, first + i, type) * factor;
+      if (norm.weight) {
+        x *= load_float(norm.weight, i, type);
+      }
+      store_float(norm.to, row * norm.n + i, type, x);
+    }
+  }
+}
+
+template <int capacity>
+__global__ void __launch_bounds__(kBatchThreads)
+    run_batch(const __grid_constant__ Batch<capacity> batch) {
+  for (int i = 0; i < batch.count; ++i) {
+    const BatchEntry& entry = batch.entries[i];
+    if (entry.kind == BatchKind::elementwise) {
+      do_elementwise(entry);
+    } else if (entry.kind == BatchKind::copy) {
+      do_copy(entry);
+    } else {
+      do_rms_norm(entry);
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace
+
+BatchKernelFew batch_kernel_few() {
+  return &run_batch<kFewEntries>;
+}
+BatchKernelMany batch_kernel_many() {
+  return &run_batch<kManyEntries>;
+}
+
+}  // namespace mlx::core::cuda
