@@ -2,6 +2,7 @@
 // Results of one are seen by the next: all threads meet in between. Formulas
 // are those of the table of elementwise operations, in float32.
 #include "backend/cuda/batch.h"
+#include "backend/cuda/device/rope.cuh"
 #include "backend/cuda/elementwise_rows.cuh"
 
 namespace mlx::core::cuda {
@@ -159,6 +160,45 @@ __device__ void do_rms_norm(const BatchEntry& entry) {
   }
 }
 
+__device__ void do_rope(const BatchEntry& entry) {
+  const BatchEntry::Rope& rope = entry.rope;
+  Dtype::Val type = entry.types[0];
+  auto features = static_cast<uint32_t>(rope.features);
+  auto half = static_cast<uint32_t>(rope.half);
+  // A thread has one pair, or one feature that is copied.
+  uint32_t slots = features - half;
+  uint32_t all = entry.size / features * slots;
+  for (uint32_t id = threadIdx.x; id < all; id += kBatchThreads) {
+    uint32_t head = id / slots;
+    uint32_t slot = id - head * slots;
+    uint32_t from = head * rope.head_stride;
+    uint32_t to = head * features;
+    if (slot >= half) {
+      uint32_t at = half + slot;
+      store_float(
+          rope.to, to + at, type, load_float(rope.from, from + at, type));
+      continue;
+    }
+    float s;
+    float c;
+    float theta = rope_angle(
+        static_cast<float>(rope.position),
+        slot,
+        rope.freqs,
+        rope.freqs_stride,
+        rope.exponent,
+        rope.scale,
+        rope.forward);
+    sincosf(theta, &s, &c);
+    uint32_t first = rope.traditional ? 2 * slot : slot;
+    uint32_t second = rope.traditional ? first + 1 : slot + half;
+    float p = load_float(rope.from, from + first, type);
+    float q = load_float(rope.from, from + second, type);
+    store_float(rope.to, to + first, type, p * c - q * s);
+    store_float(rope.to, to + second, type, p * s + q * c);
+  }
+}
+
 template <int capacity>
 __global__ void __launch_bounds__(kBatchThreads)
     run_batch(const __grid_constant__ Batch<capacity> batch) {
@@ -168,8 +208,10 @@ __global__ void __launch_bounds__(kBatchThreads)
       do_elementwise(entry);
     } else if (entry.kind == BatchKind::copy) {
       do_copy(entry);
-    } else {
+    } else if (entry.kind == BatchKind::rms_norm) {
       do_rms_norm(entry);
+    } else {
+      do_rope(entry);
     }
     __syncthreads();
   }

@@ -12,7 +12,7 @@
 
 namespace mlx::core::cuda {
 
-enum class BatchKind : uint8_t { elementwise, copy, rms_norm };
+enum class BatchKind : uint8_t { elementwise, copy, rms_norm, rope };
 
 /// One operation. Addresses are the device's.
 struct BatchEntry {
@@ -41,6 +41,22 @@ struct BatchEntry {
     float eps;
   };
 
+  /// One token: heads of `features` each, the first 2 * half turn.
+  struct Rope {
+    const void* from;
+    void* to;
+    const float* freqs;  // or null
+    double exponent;
+    float scale;
+    int32_t position;
+    int32_t features;
+    int32_t half;
+    int32_t head_stride;
+    int32_t freqs_stride;
+    bool traditional;
+    bool forward;
+  };
+
   BatchKind kind;
   ElementwiseOp op;
   uint8_t operands;     // of an elementwise operation
@@ -53,6 +69,7 @@ struct BatchEntry {
     Elementwise elementwise;
     Copy copy;
     Norm norm;
+    Rope rope;
   };
 };
 

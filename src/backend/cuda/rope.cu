@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backend/cuda/copy.h"
+#include "backend/cuda/device/rope.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/rope.h"
 
@@ -43,11 +44,8 @@ struct Rope {
 template <typename T>
 __device__ __forceinline__ float angle(
     const Rope<T>& a, float position, int64_t i) {
-  float inverse =
-      a.freqs ? 1.0f / a.freqs[i * a.freqs_stride]
-              : static_cast<float>(exp2(static_cast<double>(i) * a.exponent));
-  float theta = position * a.scale * inverse;
-  return a.forward ? theta : -theta;
+  return rope_angle(
+      position, i, a.freqs, a.freqs_stride, a.exponent, a.scale, a.forward);
 }
 
 // A thread has N pairs: two packs of N elements, neighbours in the traditional
@@ -175,6 +173,35 @@ void fill_frequencies(
   }
 }
 
+// Notes one token in the encoder's list.
+template <typename T>
+bool note_rope(const Rope<T>& a, const array& out, Encoder& e) {
+  if (a.batch != 1 || a.tokens != 1 || a.offset || !batches(out.dtype()) ||
+      out.size() > BatchEntry::most_elements || a.freqs_stride > 65536 ||
+      a.head_stride > 65536 || !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::rope;
+  entry.types[0] = out.dtype().val();
+  entry.size = static_cast<uint32_t>(out.size());
+  entry.rope = {
+      a.x,
+      a.y,
+      a.freqs,
+      a.exponent,
+      a.scale,
+      a.known_offset,
+      static_cast<int32_t>(a.features),
+      static_cast<int32_t>(a.half),
+      static_cast<int32_t>(a.head_stride),
+      static_cast<int32_t>(a.freqs_stride),
+      a.traditional,
+      a.forward};
+  e.batch(entry);
+  return true;
+}
+
 }  // namespace
 
 void rope(
@@ -211,6 +238,9 @@ void rope(
     a.forward = p.forward;
     fill_offset(inputs[1], a, e);
     fill_frequencies(p, inputs, a, e);
+    if (note_rope(a, out, e)) {
+      return;
+    }
     if (out.size() >= kManyElements && is_packed(a)) {
       launch_pairs<T, pack_size_v<T>>(a, e);
     } else {
