@@ -177,17 +177,19 @@ class CpuBackend final : public Backend {
 
   void wait(
       Stream s, Event event, std::shared_ptr<EvalContext> context) override {
-    if (event.is_signaled()) {
-      return;
-    }
-    enqueue(s, [event, context]() mutable {
+    auto await = [event, context]() mutable {
       try {
         event.cast<detail::EventState>().wait();
       } catch (const std::exception& e) {
-        fail(*context, e.what());  // lost in a fork
+        fail(*context, e.what());  // lost in a fork, or found now
       }
       context->error.store_if_valid(event.load_error());
-    });
+    };
+    if (!event.is_signaled()) {
+      enqueue(s, std::move(await));
+    } else if (event.stream().device == Device::gpu) {
+      await();  // what went wrong there is found by who waits
+    }
   }
 
   void flush(Stream) override {}

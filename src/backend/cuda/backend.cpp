@@ -44,11 +44,12 @@ EventPool& event_pool() {
   return *pool;
 }
 
-// Raises what a kernel has done wrong. The device is lost then: every later
-// call finds the same.
+// Raises what a kernel has found wrong with its data, or has done wrong. The
+// device is lost then: every later call finds the same.
 void check_work(cudaError_t status, Encoder& e) {
   if (status == cudaSuccess) {
     e.forget_ops();
+    e.faults().raise();
     return;
   }
   throw std::runtime_error(
@@ -93,6 +94,7 @@ class CudaEvent final : public detail::EventState {
       std::lock_guard lock(e.mutex());
       check_work(status, e);
     }
+    check_data();
     done_.store(true, std::memory_order_release);
   }
 
@@ -118,6 +120,8 @@ class CudaEvent final : public detail::EventState {
 
   void record_on(Encoder& e) {
     std::lock_guard lock(e.mutex());
+    faults_ = &e.faults();
+    number_ = faults_->next_event();
     check(cudaEventRecord(event_, e.stream()), "recording an event");
     recorded_.store(true, std::memory_order_release);
     recorded_.notify_all();
@@ -125,6 +129,7 @@ class CudaEvent final : public detail::EventState {
   void wait_on(Encoder& e) {
     await_recorded();
     check(cudaStreamWaitEvent(e.stream(), event_, 0), "waiting for an event");
+    e.faults().follow(*faults_, number_);
   }
 
  private:
@@ -134,9 +139,20 @@ class CudaEvent final : public detail::EventState {
       recorded_.wait(false, std::memory_order_acquire);
     }
   }
+  // Later waits find the same error.
+  void check_data() {
+    try {
+      faults_->raise(number_);
+    } catch (const std::exception& found) {
+      error.set_message(std::make_shared<std::string>(found.what()));
+      throw;
+    }
+  }
 
   Stream stream_;
   cudaEvent_t event_;
+  Faults* faults_ = nullptr;  // of the stream it was recorded on
+  uint64_t number_ = 0;
   std::atomic<bool> recorded_{false};
   std::atomic<bool> done_{false};
 };

@@ -17,6 +17,7 @@
 #include "backend/cuda/allocator.h"
 #include "backend/cuda/batch.h"
 #include "backend/cuda/check.h"
+#include "backend/cuda/faults.h"
 #include "mlx/array.h"
 #include "mlx/stream.h"
 
@@ -129,6 +130,8 @@ class Encoder {
   /// The operations since the last call that found no error.
   std::string recent_ops();
   void forget_ops() { ops_.clear(); }
+  /// What kernels find wrong with their data.
+  Faults& faults() { return faults_; }
 
  private:
   template <typename Tuple, size_t... i>
@@ -153,6 +156,7 @@ class Encoder {
   Batch<kManyEntries> batch_;
   bool met_others_ = false;
   std::vector<const char*> ops_;
+  Faults faults_;
 
   // Pinned memory on the way to the device, in pieces used in turn.
   static constexpr int kPieces = 4;
