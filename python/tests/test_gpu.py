@@ -179,6 +179,86 @@ class TestErrors:
         """)
         assert result.returncode == 7, result.stderr
 
+    @pytest.mark.parametrize("size", [6, 20_000])
+    def test_too_few_values(self, size):
+        x = mx.zeros((size, 3))
+        mask = mx.arange(size) % 2 == 0
+        message = rf"\[masked_scatter\] too few values: 2 rows for {size // 2} true"
+        with mx.stream(mx.gpu):
+            for rows in (2, 0):
+                y = mx.array(x)
+                y[mask] = mx.ones((rows, 3))
+                with pytest.raises(
+                    RuntimeError, match=message.replace("2 rows", f"{rows} rows")
+                ):
+                    mx.eval(y)
+            y = mx.array(x)
+            y[mask] = mx.ones((size // 2, 3))
+            assert mx.sum(y).item() == size // 2 * 3
+
+    def test_checked_indices(self, monkeypatch):
+        a = mx.arange(4)
+        grid = mx.zeros((3, 4))
+        high = mx.array([1, 4])
+        cases = {
+            "gather": lambda: a[high],
+            "take_along_axis": lambda: mx.take_along_axis(a, high, 0),
+            "put_along_axis": lambda: mx.put_along_axis(a, high, a[:2], 0),
+            "scatter": lambda: a.at[mx.array([0, -5])].add(1),
+            "slice": lambda: mx.slice(grid, mx.array([1, 3]), (0, 1), (2, 2)),
+            "slice_update": lambda: mx.slice_update(
+                grid, mx.ones((1, 2)), mx.array([0, -5]), (0, 1)
+            ),
+        }
+        with mx.stream(mx.gpu):
+            for f in cases.values():
+                mx.eval(f())  # stays inside
+            monkeypatch.setenv("MLX_CHECK_INDICES", "1")
+            for op, f in cases.items():
+                with pytest.raises(
+                    IndexError, match=rf"\[{op}\] index out of range: -?\d for an axis"
+                ):
+                    mx.eval(f())
+                assert a[mx.array([-4, 3])].tolist() == [0, 3]
+
+    def test_error_is_found_by_every_wait_for_the_result(self, monkeypatch):
+        monkeypatch.setenv("MLX_CHECK_INDICES", "1")
+        a = mx.arange(4)
+        bad = mx.take(a, mx.array([9]), stream=mx.gpu)
+        mx.async_eval(bad)
+        for _ in range(2):
+            with pytest.raises((IndexError, RuntimeError), match=r"\[gather\].* 9 "):
+                mx.eval(bad)
+        assert mx.add(a, 1, stream=mx.gpu).tolist() == [1, 2, 3, 4]
+
+    def test_error_stays_with_its_stream(self, monkeypatch):
+        monkeypatch.setenv("MLX_CHECK_INDICES", "1")
+        s, t = mx.new_stream(mx.gpu), mx.new_stream(mx.gpu)
+        a = mx.arange(4)
+        bad = mx.take(a, mx.array([9]), stream=s)
+        good = mx.add(a, 1, stream=t)
+        mx.async_eval(bad, good)
+        mx.synchronize(t)
+        assert good.tolist() == [1, 2, 3, 4]
+        assert mx.take(a, mx.array([3]), stream=t).tolist() == [3]
+        with pytest.raises((IndexError, RuntimeError), match="index out of range"):
+            mx.eval(bad)
+        assert mx.add(good, 1, stream=s).tolist() == [2, 3, 4, 5]
+
+    @pytest.mark.parametrize("device", [mx.cpu, mx.gpu])
+    def test_error_follows_the_data_to_other_streams(self, monkeypatch, device):
+        monkeypatch.setenv("MLX_CHECK_INDICES", "1")
+        s = mx.new_stream(mx.gpu)
+        for is_early in (False, True):
+            bad = mx.take(mx.arange(4), mx.array([9]), stream=s)
+            if is_early:
+                mx.async_eval(bad)
+            used = mx.add(bad, 1, stream=device)
+            with pytest.raises((IndexError, RuntimeError), match="index out of range"):
+                mx.eval(used)
+            assert mx.add(mx.array(1), 1, stream=device).item() == 2
+        assert mx.add(mx.array(1), 1, stream=s).item() == 2
+
     def test_without_the_library_the_cpu_works(self):
         result = run_python("""
             import os

@@ -1,8 +1,8 @@
 // Writing rows where a mask is true. Tiles of 4096 mask entries are counted,
 // the counts are summed up, and then every tile numbers its own entries: the
 // mask is read twice, and beside it only what is written moves. A mask of one
-// tile takes one launch. The host does not learn the number of true entries:
-// those that the rows do not suffice for keep what the source has there.
+// tile takes one launch. Entries that the rows do not suffice for keep what the
+// source has there, and the host is told.
 #include <algorithm>
 
 #include "backend/cuda/copy.h"
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(kThreads) masked_scatter_rows(
     const int64_t* before,
     const T* __restrict__ from,
     T* __restrict__ to,
-    Rows rows) {
+    Rows rows,
+    FaultSite fault) {
   __shared__ int16_t number[kTile];  // of set entries, else -1
   __shared__ int sums[kGroups];
   int lane = threadIdx.x % 32;
@@ -122,6 +123,11 @@ __global__ void __launch_bounds__(kThreads) masked_scatter_rows(
       int64_t sum = sum_up_to_lane(count);
       sums[base + lane] = static_cast<int>(running + sum - count);
       running += __shfl_sync(0xffffffffu, sum, 31);
+    }
+    int64_t wanted = (before ? before[blockIdx.x] : 0) + running;
+    bool is_end = blockIdx.x == gridDim.x - 1 && blockIdx.y == 0;
+    if (is_end && lane == 0 && wanted > rows.given) {
+      fault.report(Fault::too_few, rows.given, wanted, 0);
     }
   }
   __syncthreads();
@@ -153,12 +159,12 @@ __global__ void __launch_bounds__(kThreads) masked_scatter_rows(
 // few enough for counting in 31 bits.
 Rows rows_of(int64_t length, int64_t given, int64_t tiles) {
   int64_t blocks = 8 * device_facts().multiprocessors;
-  int64_t pieces =
-      std::min((length + 63) / 64, std::max<int64_t>(1, blocks / tiles));
+  int64_t pieces = std::clamp<int64_t>(
+      blocks / tiles, 1, std::max<int64_t>(1, (length + 63) / 64));
   int64_t width = (length + pieces - 1) / pieces;
   width = std::min<int64_t>(width, 1 << 18);
   // No more blocks than a grid's second axis has.
-  width = std::max(width, (length + 65534) / 65535);
+  width = std::max<int64_t>({width, (length + 65534) / 65535, 1});
   return {length, given, width, FastDivisor(static_cast<uint32_t>(width))};
 }
 
@@ -175,7 +181,7 @@ void masked_scatter(
     copy_into_new(src, out, e);
   }
   auto n = static_cast<int64_t>(mask_in.size());
-  if (n == 0 || out.size() == 0 || rows_in.size() == 0) {
+  if (n == 0) {
     return;
   }
   array mask = row_contiguous(mask_in, e);
@@ -189,13 +195,14 @@ void masked_scatter(
     e.launch(count_set, grid, kThreads, 0, is_set, n, before);
     e.launch(sum_before, 1, 1024, 0, before, tiles);
   }
-  const void* from = e.in(values);
-  void* to = e.out(out);
+  const void* from = values.size() ? e.in(values) : nullptr;
+  void* to = out.size() ? e.out(out) : nullptr;
   size_t bytes = out.nbytes() / static_cast<size_t>(n);
   auto put = [&]<typename T>(T) {
     auto rows = rows_of(
         static_cast<int64_t>(bytes / sizeof(T)), values.shape(0), tiles);
-    auto pieces = (rows.length + rows.width - 1) / rows.width;
+    auto pieces =
+        std::max<int64_t>(1, (rows.length + rows.width - 1) / rows.width);
     e.launch(
         masked_scatter_rows<T>,
         dim3(grid, static_cast<unsigned>(pieces)),
@@ -206,7 +213,8 @@ void masked_scatter(
         before,
         static_cast<const T*>(from),
         static_cast<T*>(to),
-        rows);
+        rows,
+        e.faults().site("masked_scatter"));
   };
   auto bits = reinterpret_cast<uintptr_t>(from) |
               reinterpret_cast<uintptr_t>(to) | uintptr_t(bytes);

@@ -50,6 +50,7 @@ Positions IndexedBy::positions() const {
   made.arrays = static_cast<int>(entries.size());
   made.ndim = static_cast<int>(sizes.size());
   made.clamps = clamps;
+  made.fault = fault;
   for (size_t i = 0; i < sizes.size(); ++i) {
     made.count *= sizes[i];
     made.sizes[i] = FastDivisor(static_cast<uint32_t>(sizes[i]));
@@ -89,6 +90,7 @@ IndexedBy indexed_by(
     const Shape& slice_sizes,
     Encoder& e) {
   IndexedBy made{op};
+  made.fault = e.faults().index_site(op);
   for (size_t i = 0; i < count; ++i) {
     made.shape = broadcast_shapes(made.shape, first[i].shape());
   }
@@ -121,6 +123,7 @@ AlongAxis along_axis(
     return Strides(s.begin() + split, s.end());
   };
   IndexedBy by{op, Shape(shape.begin(), shape.begin() + split)};
+  by.fault = e.faults().index_site(op);
   by.target_strides = outer(indexed.strides());
   by.target_strides[axis] = 0;
   by.update_strides = updates ? outer(updates->strides()) : Strides(cut, 0);

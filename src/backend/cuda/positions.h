@@ -16,6 +16,7 @@ struct IndexedBy {
   Strides target_strides;
   Strides update_strides;
   bool clamps = true;
+  FaultSite fault = {};
 
   struct Entry {
     const void* data;

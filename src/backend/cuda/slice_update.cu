@@ -22,6 +22,7 @@ IndexedBy started_at(
   if (axes.empty()) {
     return by;
   }
+  by.fault = e.faults().index_site(op);
   int64_t step = start.ndim() ? start.strides(0) : 0;
   const char* first = e.in<char>(start);
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -2,6 +2,7 @@
 // writing at positions.
 #pragma once
 
+#include "backend/cuda/device/fault.cuh"
 #include "backend/cuda/device/index.cuh"
 #include "mlx/dtype.h"
 
@@ -20,8 +21,8 @@ struct IndexArray {
 /// offset of its slice in the indexed array and, for writing, in the updates.
 /// An index below 0 counts from the end; one that is outside even then moves
 /// to the nearest position (reading) or leaves its position out (writing):
-/// no address is ever out of bounds. The host reads no index, so
-/// MLX_CHECK_INDICES has no effect on this device.
+/// no address is ever out of bounds. Where MLX_CHECK_INDICES asks for it, the
+/// host is told.
 struct Positions {
   static constexpr int most_arrays = 10;
   static constexpr int most_axes = 10;
@@ -30,6 +31,7 @@ struct Positions {
   int arrays = 0;
   int ndim = 0;
   bool clamps = true;
+  FaultSite fault;
   FastDivisor sizes[most_axes];
   int64_t target_strides[most_axes];
   int64_t update_strides[most_axes];
@@ -61,9 +63,10 @@ struct Positions {
     target = walk(p, target_strides);
     for (int k = 0; k < arrays; ++k) {
       const IndexArray& a = index[k];
-      int64_t at = load(a, walk(p, index_strides[k]));
-      at = at < 0 ? at + a.length : at;
+      int64_t given = load(a, walk(p, index_strides[k]));
+      int64_t at = given < 0 ? given + a.length : given;
       if (at < 0 || at > a.last) {
+        fault.report(Fault::outside, given, a.length, a.last);
         if (!clamps) {
           return false;
         }
