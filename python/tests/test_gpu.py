@@ -88,6 +88,69 @@ class TestCrossing:
             assert np.array_equal(np.array(mx.add(x, 0, stream=mx.gpu)), big[:n])
 
 
+class TestSmallOperations:
+    """They are collected and launched as one; nobody must notice."""
+
+    @staticmethod
+    def chain(device, dtype, steps=150):
+        with mx.stream(device):
+            x = mx.arange(24, dtype=mx.float32).reshape(4, 6).astype(dtype) / 24
+            w = mx.ones((6,), dtype) * 2
+            for i in range(steps):
+                y = mx.fast.rms_norm(x, w, 1e-3)
+                x = mx.where(y > 1, x * 0.5, mx.tanh(y) + x)
+                if i % 7 == 0:
+                    x = mx.concatenate([x[:, 3:], x[:, :3]], 1)
+                if i % 11 == 0:
+                    x[1:3, ::2] = y[1:3, 3:]
+                if i % 31 == 0:
+                    x = x @ mx.eye(6, dtype=dtype)
+            return np.array(x.astype(mx.float32))
+
+    @pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16])
+    def test_long_chain(self, dtype):
+        bound = {mx.float32: 1e-5, mx.float16: 1e-2, mx.bfloat16: 1e-1}[dtype]
+        got = self.chain(mx.gpu, dtype)
+        np.testing.assert_allclose(got, self.chain(mx.cpu, dtype), bound, bound)
+
+    def test_among_large_ones(self):
+        big = mx.ones((512, 512))
+        small = mx.zeros((10,))
+        for _ in range(100):
+            small = small + 1
+            big = big + small[0]
+            small = small - big[0, 0] + big[3, 3]
+        mx.eval(big, small)
+        assert small.tolist() == [100] * 10
+        assert big[7, 7].item() == 1 + 100 * 101 / 2
+
+    def test_on_several_streams(self):
+        streams = [mx.new_stream(mx.gpu) for _ in range(3)]
+        x = [mx.zeros((5,)) for _ in streams]
+        for i in range(200):
+            s = i % 3
+            x[s] = mx.add(x[s], x[(s + 1) % 3] * 0 + 1, stream=streams[s])
+        assert [v.tolist() for v in x] == [[67] * 5, [67] * 5, [66] * 5]
+
+    def test_rotary_encoding_of_one_token(self):
+        x = mx.random.normal((1, 6, 1, 32))
+        for traditional in (False, True):
+            for dims in (32, 16):
+                y, z = (
+                    mx.fast.rope(
+                        x,
+                        dims,
+                        traditional=traditional,
+                        base=1e4,
+                        scale=0.5,
+                        offset=77,
+                        stream=device,
+                    )
+                    for device in (mx.gpu, mx.cpu)
+                )
+                np.testing.assert_allclose(np.array(y), np.array(z), 1e-5, 1e-5)
+
+
 class TestHostCopies:
     def test_kept_view_does_not_change(self):
         x = mx.arange(1000, dtype=mx.float32)
