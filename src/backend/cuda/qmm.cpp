@@ -4,13 +4,42 @@
 #include "backend/cuda/qmm.h"
 
 #include "backend/cuda/gemm.h"
+#include "backend/cuda/qmm_split.h"
 #include "backend/cuda/qmv.h"
 
 namespace mlx::core::cuda {
 
 namespace {
 
+/// Half types: the matrix in two parts, which float32 sums make one again.
+void many_rows_of_halves(const QmmArgs& args, Encoder& e) {
+  const QuantizedMatrix& w = args.w;
+  int64_t depth = 2 * args.depth();
+  size_t size = args.type.size();
+  Scratch parts = e.scratch(2 * static_cast<size_t>(w.rows * w.cols) * size);
+  Scratch x = e.scratch(static_cast<size_t>(args.rows * depth) * size);
+  dequantize_split(w, args.transpose, parts.get(), e);
+  repeat_for_split(args, x.get(), e);
+  gemm(
+      {.op = "quantized_matmul",
+       .type = args.type,
+       .rows = args.rows,
+       .cols = args.cols(),
+       .depth = depth,
+       .a = {x.get(), depth, 1},
+       .b =
+           {parts.get(),
+            args.transpose ? 1 : w.cols,
+            args.transpose ? depth : 1},
+       .out = args.out},
+      e);
+}
+
 void many_rows(const QmmArgs& args, Encoder& e) {
+  if (args.type != Dtype::Val::float32) {
+    many_rows_of_halves(args, e);
+    return;
+  }
   const QuantizedMatrix& w = args.w;
   Scratch numbers =
       e.scratch(static_cast<size_t>(w.rows * w.cols) * args.type.size());

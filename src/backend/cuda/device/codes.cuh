@@ -29,60 +29,88 @@ __device__ __forceinline__ float code_value(uint32_t code) {
 }
 
 /// What pairs of codes are offset by, so that they need not be brought to zero:
-/// codes set into the mantissa of 1024 in float16, 128 in bfloat16, exactly.
+/// codes of Bits set into the mantissa of 2^Bits are exact and hardly longer
+/// than they are. bfloat16 has no room for that at 8 bits.
 template <typename T, int Bits>
-inline constexpr float pair_offset_v = std::is_same_v<T, half>
-                                           ? 1024.0f
-                                           : (Bits == 8 ? 0.0f : 128.0f);
+inline constexpr float pair_offset_v = Bits == 8 && std::is_same_v<T, bhalf>
+                                           ? 0.0f
+                                           : float(1 << Bits);
 
-/// Two codes from the low and the high half of a word, each plus the offset.
-template <typename T, uint32_t mask>
+/// Two codes, which begin at bit At of the low and the high half of a word,
+/// each plus the offset.
+template <typename T, int Bits, int At>
 __device__ __forceinline__ uint32_t code_pair(uint32_t codes) {
-  constexpr uint32_t kOffset =
-      std::is_same_v<T, half> ? 0x64006400u : 0x43004300u;
+  constexpr bool kHalf = std::is_same_v<T, half>;
+  constexpr int kMantissa = kHalf ? 10 : 7;
+  constexpr int kUp = kMantissa - Bits - At;
+  constexpr uint32_t kMask = ((1u << Bits) - 1) << (kMantissa - Bits);
+  constexpr uint32_t kOffset = ((kHalf ? 15u : 127u) + Bits) << kMantissa;
+  uint32_t moved = kUp >= 0 ? codes << (kUp & 31) : codes >> (-kUp & 31);
   uint32_t pair;
-  // (codes & mask) | offset
+  // (moved & mask) | offset
   asm("lop3.b32 %0, %1, %2, %3, 0xea;"
       : "=r"(pair)
-      : "r"(codes), "n"(mask), "n"(kOffset));
+      : "r"(moved), "n"(kMask << 16 | kMask), "n"(kOffset << 16 | kOffset));
   return pair;
 }
 
-/// Eight codes as four pairs, plus the offset: (0, 4), (1, 5), (2, 6), (3, 7).
+/// Four codes of 8 bits as bfloat16, (0, 2) and (1, 3): up to 255 a float is
+/// one followed by zeros.
+__device__ __forceinline__ void unpack_bytes(
+    uint32_t word, uint32_t& even, uint32_t& odd) {
+  uint32_t values[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    uint32_t set = __byte_perm(word, 0x4b000000u, 0x7440 + i);
+    values[i] = __float_as_uint(__uint_as_float(set) - 8388608.0f);
+  }
+  even = __byte_perm(values[0], values[2], 0x7632);
+  odd = __byte_perm(values[1], values[3], 0x7632);
+}
+
+/// Eight codes as four pairs, plus the offset: (0, 4), (1, 5), (2, 6), (3, 7),
+/// or at 8 bits (0, 2), (1, 3), (4, 6), (5, 7).
 template <typename T, int Bits>
 __device__ __forceinline__ void unpack_pairs(
     uint32_t low, uint32_t high, uint32_t (&pairs)[4]) {
   if constexpr (Bits == 4) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      pairs[i] = code_pair<T, 0x000f000fu>(low >> (4 * i));
-    }
+    pairs[0] = code_pair<T, 4, 0>(low);
+    pairs[1] = code_pair<T, 4, 4>(low);
+    pairs[2] = code_pair<T, 4, 8>(low);
+    pairs[3] = code_pair<T, 4, 12>(low);
   } else if constexpr (Bits == 8 && std::is_same_v<T, half>) {
-    constexpr uint32_t kOffset = 0x64646464u;
-    uint32_t front = __byte_perm(low, high, 0x5140);  // 0, 4, 1, 5
-    uint32_t back = __byte_perm(low, high, 0x7362);   // 2, 6, 3, 7
-    pairs[0] = __byte_perm(front, kOffset, 0x4140);
-    pairs[1] = __byte_perm(front, kOffset, 0x4342);
-    pairs[2] = __byte_perm(back, kOffset, 0x4140);
-    pairs[3] = __byte_perm(back, kOffset, 0x4342);
+    pairs[0] = code_pair<T, 8, 0>(low);
+    pairs[1] = code_pair<T, 8, 8>(low);
+    pairs[2] = code_pair<T, 8, 0>(high);
+    pairs[3] = code_pair<T, 8, 8>(high);
   } else if constexpr (Bits == 8) {
-    // Up to 255 a float is a bfloat16 followed by zeros.
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      float first = code_value(__byte_perm(low, 0, 0x4440 + i));
-      float second = code_value(__byte_perm(high, 0, 0x4440 + i));
-      pairs[i] =
-          __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x7632);
-    }
+    unpack_bytes(low, pairs[0], pairs[1]);
+    unpack_bytes(high, pairs[2], pairs[3]);
   } else {
-    constexpr uint32_t kMask = (1u << Bits) - 1;
     uint64_t codes = static_cast<uint64_t>(high) << 32 | low;
+    constexpr uint32_t kMask = (1u << Bits) - 1;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       auto first = static_cast<uint32_t>(codes >> (Bits * i)) & kMask;
       auto second = static_cast<uint32_t>(codes >> (Bits * (i + 4)));
-      pairs[i] = code_pair<T, kMask << 16 | kMask>(first | second << 16);
+      pairs[i] = code_pair<T, Bits, 0>(first | second << 16);
     }
+  }
+}
+
+/// Eight numbers of a half type in the order of unpack_pairs.
+template <int Bits>
+__device__ __forceinline__ void order_pairs(uint4 x, uint32_t (&pairs)[4]) {
+  if constexpr (Bits == 8) {
+    pairs[0] = __byte_perm(x.x, x.y, 0x5410);
+    pairs[1] = __byte_perm(x.x, x.y, 0x7632);
+    pairs[2] = __byte_perm(x.z, x.w, 0x5410);
+    pairs[3] = __byte_perm(x.z, x.w, 0x7632);
+  } else {
+    pairs[0] = __byte_perm(x.x, x.z, 0x5410);
+    pairs[1] = __byte_perm(x.x, x.z, 0x7632);
+    pairs[2] = __byte_perm(x.y, x.w, 0x5410);
+    pairs[3] = __byte_perm(x.y, x.w, 0x7632);
   }
 }
 

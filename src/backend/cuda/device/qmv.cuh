@@ -101,17 +101,6 @@ __device__ __forceinline__ void unpack_octet(
   }
 }
 
-/// Eight numbers of x in the order of unpack_pairs.
-template <typename T>
-__device__ __forceinline__ void load_x_pairs(
-    const T* from, uint32_t (&pairs)[4]) {
-  uint4 x = __ldg(reinterpret_cast<const uint4*>(from));
-  pairs[0] = __byte_perm(x.x, x.z, 0x5410);
-  pairs[1] = __byte_perm(x.x, x.z, 0x7632);
-  pairs[2] = __byte_perm(x.y, x.w, 0x5410);
-  pairs[3] = __byte_perm(x.y, x.w, 0x7632);
-}
-
 /// Adds one group of 16 lines times 8 * Tiles rows to the sums.
 template <typename T, int Bits, int Group, int Tiles>
 __device__ __forceinline__ void add_group(
@@ -135,7 +124,8 @@ __device__ __forceinline__ void add_group(
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
       uint32_t by[4];
-      load_x_pairs(x[tile] + group * Group + octet * 8, by);
+      const T* from = x[tile] + group * Group + octet * 8;
+      order_pairs<Bits>(__ldg(reinterpret_cast<const uint4*>(from)), by);
 #pragma unroll
       for (int i = 0; i < 4; i += 2) {
         multiply_tiles<T>(

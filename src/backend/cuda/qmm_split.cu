@@ -1,0 +1,176 @@
+// Quantized matrices as two of a half type, for products as exact as float32's.
+//
+// A number of w is a high part and what it leaves over: 16 bits of mantissa in
+// bfloat16, 22 in float16. Kernels move 16 bytes at a time: eight codes become
+// 32 bytes of w, in four independent steps of a thread.
+#include "backend/cuda/device/codes.cuh"
+#include "backend/cuda/qmm_split.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kSteps = 4;
+
+template <typename T>
+struct SplitParams {
+  const uint32_t* codes;
+  const T* scales;
+  const T* biases;
+  T* out;
+  int64_t octets;
+  int64_t pitch;      // from one octet's high parts to the next's
+  int64_t remainder;  // from its high parts to its low ones
+  int octet_shift;    // octets in a group, as a power of two
+  int bits;
+};
+
+template <typename T>
+__device__ __forceinline__ void store_split(
+    const SplitParams<T>& p,
+    int64_t octet,
+    uint64_t codes,
+    float scale,
+    float bias) {
+  uint32_t mask = (1u << p.bits) - 1;
+  Pack<T, 8> high;
+  Pack<T, 8> low;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    float code = code_value(static_cast<uint32_t>(codes) & mask);
+    codes >>= p.bits;
+    float number = fmaf(code, scale, bias);
+    high[i] = convert<T>(number);
+    float rest = number - to_compute(high[i]);
+    // Nothing is left over of infinity.
+    low[i] = convert<T>(isfinite(rest) ? rest : 0.0f);
+  }
+  T* to = p.out + octet * p.pitch;
+  store_pack(to, high);
+  store_pack(to + p.remainder, low);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) dequantize_split(SplitParams<T> p) {
+  int64_t step = int64_t(gridDim.x) * kThreads * kSteps;
+  for (int64_t first = int64_t(blockIdx.x) * kThreads * kSteps + threadIdx.x;
+       first < p.octets;
+       first += step) {
+    uint64_t codes[kSteps];
+    float scale[kSteps];
+    float bias[kSteps];
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      int64_t octet = first + i * kThreads;
+      if (octet < p.octets) {
+        codes[i] = load_eight_codes(p.codes, octet, p.bits);
+        scale[i] = to_compute(p.scales[octet >> p.octet_shift]);
+        bias[i] = to_compute(p.biases[octet >> p.octet_shift]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      int64_t octet = first + i * kThreads;
+      if (octet < p.octets) {
+        store_split(p, octet, codes[i], scale[i], bias[i]);
+      }
+    }
+  }
+}
+
+template <typename T>
+struct RepeatParams {
+  const T* x;
+  T* out;
+  int64_t depth;
+  int64_t row_stride;
+  int64_t col_stride;
+  int64_t pitch;   // from a run of N numbers to the next
+  int64_t repeat;  // from a run to its repetition
+  bool packed;
+};
+
+/// A block takes a row. Remainders meet zero where x is infinite: they are
+/// nothing beside the number itself.
+template <typename T, int N>
+__global__ void __launch_bounds__(kThreads) repeat_row(RepeatParams<T> p) {
+  const T* from = p.x + int64_t(blockIdx.x) * p.row_stride;
+  T* to = p.out + int64_t(blockIdx.x) * (2 * p.depth);
+  for (int64_t run = threadIdx.x; run < p.depth / N; run += kThreads) {
+    Pack<T, N> x;
+    if (p.packed) {
+      x = load_pack<N>(from + run * N);
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        x[i] = from[(run * N + i) * p.col_stride];
+      }
+    }
+    Pack<T, N> again;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      again[i] = isinf(to_compute(x[i])) ? convert<T>(0.0f) : x[i];
+    }
+    store_pack(to + run * p.pitch, x);
+    store_pack(to + run * p.pitch + p.repeat, again);
+  }
+}
+
+template <typename T>
+void run_dequantize(
+    const QuantizedMatrix& w, bool transpose, void* out, Encoder& e) {
+  SplitParams<T> p{
+      .codes = w.codes,
+      .scales = static_cast<const T*>(w.scales),
+      .biases = static_cast<const T*>(w.biases),
+      .out = static_cast<T*>(out),
+      .octets = w.rows * w.cols / 8,
+      .pitch = transpose ? 16 : 8,
+      .remainder = transpose ? 8 : w.rows * w.cols,
+      .octet_shift = 0,
+      .bits = w.bits};
+  while ((8 << p.octet_shift) < w.group_size) {
+    ++p.octet_shift;
+  }
+  auto items = static_cast<size_t>((p.octets + kSteps - 1) / kSteps);
+  e.launch(dequantize_split<T>, grid_for(items, kThreads), kThreads, 0, p);
+}
+
+template <typename T>
+void run_repeat(const QmmArgs& args, void* out, Encoder& e) {
+  RepeatParams<T> p{
+      .x = static_cast<const T*>(args.x),
+      .out = static_cast<T*>(out),
+      .depth = args.depth(),
+      .row_stride = args.row_stride,
+      .col_stride = args.col_stride,
+      .pitch = args.transpose ? 16 : 1,
+      .repeat = args.transpose ? 8 : args.depth(),
+      .packed = args.transpose && args.col_stride == 1 &&
+                reinterpret_cast<uintptr_t>(args.x) % 16 == 0 &&
+                (args.rows == 1 || args.row_stride % 8 == 0)};
+  auto* kernel = args.transpose ? repeat_row<T, 8> : repeat_row<T, 1>;
+  e.launch(kernel, static_cast<unsigned>(args.rows), kThreads, 0, p);
+}
+
+}  // namespace
+
+void dequantize_split(
+    const QuantizedMatrix& w, bool transpose, void* out, Encoder& e) {
+  if (w.type == Dtype::Val::float16) {
+    run_dequantize<half>(w, transpose, out, e);
+  } else {
+    run_dequantize<bhalf>(w, transpose, out, e);
+  }
+}
+
+void repeat_for_split(const QmmArgs& args, void* out, Encoder& e) {
+  if (args.type == Dtype::Val::float16) {
+    run_repeat<half>(args, out, e);
+  } else {
+    run_repeat<bhalf>(args, out, e);
+  }
+}
+
+}  // namespace mlx::core::cuda
