@@ -57,11 +57,15 @@ void cut_columns(ScanArgs& a) {
   a.chunks = ceil_div(a.n, a.chunk);
 }
 
-ScanPass rows_pass(ScanArgs a, int64_t itemsize) {
+// Whether packs of 16 bytes can be read along the rows.
+bool is_packed(const ScanArgs& a, int64_t itemsize) {
+  return reinterpret_cast<uintptr_t>(a.x) % 16 == 0 &&
+         reinterpret_cast<uintptr_t>(a.y) % 16 == 0 &&
+         (a.n * itemsize % 16 == 0 || (a.rows == 1 && !a.reverse));
+}
+
+ScanPass rows_pass(const ScanArgs& a, int64_t itemsize) {
   int64_t pack = 16 / itemsize;
-  a.packed = reinterpret_cast<uintptr_t>(a.x) % 16 == 0 &&
-             reinterpret_cast<uintptr_t>(a.y) % 16 == 0 &&
-             (a.n % pack == 0 || (a.rows == 1 && !a.reverse));
   // As the kernel has it: 16 elements a thread, 8 of 64 bits.
   int64_t tile = kScanThreads * (pack > 4 ? 16 : 4 * pack);
   ScanPass pass{a, true, {}, {}};
@@ -86,8 +90,13 @@ ScanPass columns_pass(const ScanArgs& a) {
 
 void scan_into(ScanType type, const ScanArgs& args, Dtype dtype, Encoder& e) {
   bool is_rows = args.cols == 1 && args.n > kShortRow;
-  ScanPass pass = is_rows ? rows_pass(args, static_cast<int64_t>(dtype.size()))
-                          : columns_pass(args);
+  auto itemsize = static_cast<int64_t>(dtype.size());
+  ScanArgs whole = args;
+  whole.packed = is_packed(args, itemsize);
+  if (type == ScanType::sum && scan_long_sum(whole, dtype, e)) {
+    return;
+  }
+  ScanPass pass = is_rows ? rows_pass(whole, itemsize) : columns_pass(args);
   ScanArgs& a = pass.args;
   if (a.chunks == 1) {
     launch_pass(type, pass, dtype, e);

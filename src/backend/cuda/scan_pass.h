@@ -3,6 +3,7 @@
 // and a scan is three passes: the chunks' totals, the scan of these, and the
 // scan of each chunk from there on. That reads the input twice; but it is the
 // same every time, and the second reading finds part of it in the L2 cache.
+// Sums of the usual types take one pass instead.
 #pragma once
 
 #include "backend/cuda/encoder.h"
@@ -40,6 +41,10 @@ struct ScanPass {
 };
 
 constexpr int kScanThreads = 256;
+
+/// Running sums of few long rows in one pass, where the type's total fits a
+/// word that blocks hand on; says whether it did.
+bool scan_long_sum(const ScanArgs& args, Dtype dtype, Encoder& e);
 
 void scan_sum_pass(const ScanPass& pass, Dtype dtype, Encoder& e);
 void scan_prod_pass(const ScanPass& pass, Dtype dtype, Encoder& e);
