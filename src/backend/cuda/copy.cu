@@ -2,8 +2,7 @@
 // elements; a transposition goes through a tile in shared memory, so that
 // reads and writes both touch whole lines; anything else goes element by
 // element, four in flight a thread.
-#include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "backend/cuda/copy.h"
 #include "backend/cuda/device/index.cuh"
@@ -128,29 +127,32 @@ struct Axes {
 };
 
 // Axes in the order of `to`'s memory, so that neighbouring threads write
-// neighbouring elements; merged.
+// neighbouring elements; merged. Most are in order already.
 Axes merged_axes(const Shape& shape, const Strides& from, const Strides& to) {
-  std::vector<int> order(shape.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return std::abs(to[a]) > std::abs(to[b]);
-  });
+  SmallVector<size_t> order;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    size_t at = order.size();
+    order.push_back(axis);
+    for (; at > 0 && std::abs(to[order[at - 1]]) < std::abs(to[axis]); --at) {
+      order[at] = order[at - 1];
+    }
+    order[at] = axis;
+  }
   Axes sorted;
-  for (int axis : order) {
+  for (size_t axis : order) {
     sorted.sizes.push_back(shape[axis]);
     sorted.from.push_back(from[axis]);
     sorted.to.push_back(to[axis]);
   }
-  auto [sizes, strides] =
-      collapse_contiguous_dims(sorted.sizes, {sorted.from, sorted.to});
-  if (sizes.empty()) {
+  merge_axes(sorted.sizes, {&sorted.from, &sorted.to});
+  if (sorted.sizes.empty()) {
     return {{1}, {0}, {0}};
   }
-  return {sizes, strides[0], strides[1]};
+  return sorted;
 }
 
 StridedAxes<2> strided(const Axes& axes) {
-  return strided_axes<2>("copy", axes.sizes, {axes.from, axes.to});
+  return axes_table<2>("copy", axes.sizes, {&axes.from, &axes.to});
 }
 
 // How many elements can be moved as one of up to 16 bytes.
@@ -338,7 +340,7 @@ void copy_strided(
     });
     return;
   }
-  copy_runs(from, to, axes, itemsize, e);
+  copy_runs(from, to, std::move(axes), itemsize, e);
 }
 
 array row_contiguous(const array& in, Encoder& e) {

@@ -66,7 +66,7 @@ void launch(
     const Positions& positions,
     const SlicePlan& plan,
     Encoder& e) {
-  auto slice = strided_axes<1>("gather", plan.sizes, plan.strides);
+  auto slice = plan.reading();
   size_t size = plan.size();
   size_t total = size * static_cast<size_t>(positions.count);
   dim3 grid = grid_for(total, kThreads);
@@ -130,7 +130,7 @@ void gather(
       e.in(a),
       e.out(out),
       by.positions(),
-      SlicePlan(slice_sizes, {a.strides()}),
+      SlicePlan(slice_sizes, a.strides()),
       a.itemsize(),
       e);
 }

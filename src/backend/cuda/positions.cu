@@ -40,11 +40,17 @@ void IndexedBy::add(
 }
 
 Positions IndexedBy::positions() const {
-  std::vector<Strides> strides = {target_strides, update_strides};
+  Shape sizes = shape;
+  Strides target = target_strides;
+  Strides update = update_strides;
+  std::vector<Strides> of_arrays;
+  of_arrays.reserve(entries.size());
+  SmallVector<Strides*> operands = {&target, &update};
   for (const Entry& entry : entries) {
-    strides.push_back(entry.strides);
+    of_arrays.push_back(entry.strides);
+    operands.push_back(&of_arrays.back());
   }
-  auto [sizes, merged] = collapse_contiguous_dims(shape, strides);
+  merge_axes(sizes, operands);
   check_sizes(op, entries.size(), sizes.size());
   Positions made{};
   made.arrays = static_cast<int>(entries.size());
@@ -54,10 +60,10 @@ Positions IndexedBy::positions() const {
   for (size_t i = 0; i < sizes.size(); ++i) {
     made.count *= sizes[i];
     made.sizes[i] = FastDivisor(static_cast<uint32_t>(sizes[i]));
-    made.target_strides[i] = merged[0][i];
-    made.update_strides[i] = merged[1][i];
+    made.target_strides[i] = target[i];
+    made.update_strides[i] = update[i];
     for (size_t k = 0; k < entries.size(); ++k) {
-      made.index_strides[k][i] = merged[k + 2][i];
+      made.index_strides[k][i] = of_arrays[k][i];
     }
   }
   for (size_t k = 0; k < entries.size(); ++k) {
@@ -134,20 +140,30 @@ AlongAxis along_axis(
        indexed.shape(axis),
        1,
        indexed.strides(axis)});
-  std::vector<Strides> slice = {inner(indexed.strides())};
-  if (updates) {
-    slice.push_back(inner(updates->strides()));
-  }
+  Shape sizes(shape.begin() + split, shape.end());
+  Strides read = inner(indexed.strides());
   return {
       std::move(by),
-      SlicePlan(Shape(shape.begin() + split, shape.end()), slice)};
+      updates ? SlicePlan(sizes, read, inner(updates->strides()))
+              : SlicePlan(sizes, read)};
 }
 
-SlicePlan::SlicePlan(const Shape& shape, const std::vector<Strides>& all) {
-  std::tie(sizes, strides) = collapse_contiguous_dims(shape, all);
+SlicePlan::SlicePlan(Shape shape, Strides indexed)
+    : sizes(std::move(shape)), strides{std::move(indexed), {}} {
+  merge_axes(sizes, {&strides[0]});
   if (sizes.empty()) {
-    sizes = {1};
-    strides.assign(all.size(), {0});
+    sizes.push_back(1);
+    strides[0].push_back(0);
+  }
+}
+
+SlicePlan::SlicePlan(Shape shape, Strides indexed, Strides updates)
+    : sizes(std::move(shape)), strides{std::move(indexed), std::move(updates)} {
+  merge_axes(sizes, {&strides[0], &strides[1]});
+  if (sizes.empty()) {
+    sizes.push_back(1);
+    strides[0].push_back(0);
+    strides[1].push_back(0);
   }
 }
 
@@ -165,14 +181,14 @@ size_t SlicePlan::widen(
     std::initializer_list<const void*> addresses) {
   size_t last = sizes.size() - 1;
   for (const Strides& s : strides) {
-    if (s[last] != 1 || sizes[last] == 1) {
+    if (!s.empty() && (s[last] != 1 || sizes[last] == 1)) {
       return itemsize;
     }
   }
   // The lowest bit set anywhere limits the width.
   auto elements = static_cast<uint64_t>(sizes[last]);
   for (const Strides& s : strides) {
-    for (size_t i = 0; i < last; ++i) {
+    for (size_t i = 0; i < last && !s.empty(); ++i) {
       elements |= static_cast<uint64_t>(s[i]);
     }
   }
@@ -194,7 +210,7 @@ size_t SlicePlan::widen(
   auto factor = static_cast<int64_t>(width / itemsize);
   sizes[last] = static_cast<ShapeElem>(sizes[last] / factor);
   for (Strides& s : strides) {
-    for (size_t i = 0; i < last; ++i) {
+    for (size_t i = 0; i < last && !s.empty(); ++i) {
       s[i] /= factor;
     }
   }

@@ -52,10 +52,17 @@ IndexedBy indexed_by(
 /// (which reading has none of) at [1].
 struct SlicePlan {
   Shape sizes;
-  std::vector<Strides> strides;
+  Strides strides[2];
 
-  SlicePlan(const Shape& shape, const std::vector<Strides>& all);
+  SlicePlan(Shape shape, Strides indexed);
+  SlicePlan(Shape shape, Strides indexed, Strides updates);
   size_t size() const;
+  StridedAxes<1> reading() const {
+    return axes_table<1>("gather", sizes, {&strides[0]});
+  }
+  StridedAxes<2> writing() const {
+    return axes_table<2>("scatter", sizes, {&strides[0], &strides[1]});
+  }
 
   /// Makes elements of `itemsize` bytes up to 16 bytes wide, here and in
   /// `positions`, where strides and the addresses allow it; the new width.

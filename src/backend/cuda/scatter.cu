@@ -177,7 +177,7 @@ void launch_few(const Work& work) {
       static_cast<const T*>(work.from),
       static_cast<T*>(work.to),
       work.positions,
-      strided_axes<2>("scatter", work.plan.sizes, work.plan.strides),
+      work.plan.writing(),
       size,
       work.slots.positions);
 }
@@ -201,7 +201,7 @@ void launch_many(const Work& work, dim3 grid, size_t total) {
       static_cast<const T*>(work.from),
       static_cast<T*>(work.to),
       work.positions,
-      strided_axes<2>("scatter", work.plan.sizes, work.plan.strides),
+      work.plan.writing(),
       FastDivisor(is_small ? static_cast<uint32_t>(size) : 1),
       size,
       total,
@@ -302,8 +302,8 @@ void scatter(
       Strides(updates.strides().begin(), updates.strides().begin() + split);
   SlicePlan slice(
       sizes,
-      {out.strides(),
-       Strides(updates.strides().begin() + split, updates.strides().end())});
+      out.strides(),
+      Strides(updates.strides().begin() + split, updates.strides().end()));
   const void* from = e.in(updates);
   void* to = e.out(out);
   if (mode != Accumulate::none) {
@@ -314,7 +314,7 @@ void scatter(
         from,
         to,
         elements,
-        SlicePlan({}, {{}, {}}),
+        SlicePlan({}, {}, {}),
         {elements, out.size()},
         out.itemsize(),
         e);

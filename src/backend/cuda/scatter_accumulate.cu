@@ -81,7 +81,7 @@ void accumulate_slices(
         static_cast<const T*>(from),
         static_cast<T*>(to),
         positions,
-        strided_axes<2>("scatter", slice.sizes, slice.strides),
+        slice.writing(),
         FastDivisor(is_small ? static_cast<uint32_t>(size) : 1),
         size,
         total,

@@ -76,7 +76,7 @@ void slice_update(
         e.in(update),
         to,
         IndexedBy{"slice_update"}.positions(),
-        SlicePlan(update.shape(), {strides, update.strides()}),
+        SlicePlan(update.shape(), strides, update.strides()),
         e);
   }
 }
@@ -96,7 +96,7 @@ void dynamic_slice(
       e.in(a),
       e.out(out),
       started_at("slice", start, axes, a, slice_size, e).positions(),
-      SlicePlan(slice_size, {a.strides()}),
+      SlicePlan(slice_size, a.strides()),
       a.itemsize(),
       e);
 }
@@ -119,7 +119,7 @@ void dynamic_slice_update(
       e.in(update),
       e.out(out),
       positions,
-      SlicePlan(update.shape(), {out.strides(), update.strides()}),
+      SlicePlan(update.shape(), out.strides(), update.strides()),
       {positions, 1},
       out.itemsize(),
       e);
