@@ -128,6 +128,7 @@ class CudaEvent final : public detail::EventState {
   }
   void wait_on(Encoder& e) {
     await_recorded();
+    std::lock_guard lock(e.mutex());
     check(cudaStreamWaitEvent(e.stream(), event_, 0), "waiting for an event");
     e.faults().follow(*faults_, number_);
   }
