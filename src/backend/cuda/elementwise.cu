@@ -1,5 +1,7 @@
 // The executor of elementwise operations: decides in which order the arrays
 // are walked and where the output lies, then launches one kernel.
+#include <algorithm>
+
 #include "backend/cuda/copy.h"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/elementwise.h"
@@ -182,6 +184,18 @@ bool note(
   return true;
 }
 
+template <typename Args>
+void launch(void (*kernel)(Args), int items, const Args& args, Encoder& e) {
+  size_t of_block = static_cast<size_t>(items) * kElementwiseThreads;
+  size_t blocks = (args.size + of_block - 1) / of_block;
+  e.launch(
+      kernel,
+      dim3(static_cast<unsigned>(blocks)),
+      dim3(kElementwiseThreads),
+      0,
+      args);
+}
+
 template <int arity>
 void run(
     ElementwiseOp op,
@@ -213,14 +227,18 @@ void run(
     return;
   }
   args.in_packs = goes_in_packs(args, *inputs, out, kernel.pack);
-  size_t of_block = static_cast<size_t>(kernel.items) * kElementwiseThreads;
-  size_t blocks = (out.size() + of_block - 1) / of_block;
-  e.launch(
-      kernel.function,
-      dim3(static_cast<unsigned>(blocks)),
-      dim3(kElementwiseThreads),
-      0,
-      args);
+  if (args.in_packs && args.axes.ndim == 1 && (arity > 1 || args.splats == 0)) {
+    FlatArgs<arity> flat{};
+    std::copy_n(args.from, arity, flat.from);
+    std::copy_n(args.immediate, arity, flat.immediate);
+    flat.to = args.to;
+    flat.size = args.size;
+    flat.numbers = args.splats;
+    flat.immediates = args.immediates;
+    launch(kernel.flat, kernel.flat_items, flat, e);
+  } else {
+    launch(kernel.function, kernel.items, args, e);
+  }
 }
 
 // The device type by which `canonical` says an operation is done.

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/elementwise_convert.h"
+#include "backend/cuda/elementwise_flat.cuh"
 
 namespace mlx::core::cuda {
 
@@ -19,6 +20,8 @@ struct ConvertRow {
                                                         : pack_size_v<To>;
   static constexpr int packs = pack < 16 ? 2 : 1;
   static constexpr int group = 4;
+  static constexpr int flat_packs = flat_packs_of(arity, pack, true);
+  static constexpr int flat_blocks = flat_blocks_of(pack, true);
 
   static __device__ __forceinline__ To of(From x) { return convert<To>(x); }
 };

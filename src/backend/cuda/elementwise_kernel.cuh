@@ -1,5 +1,6 @@
-// The one kernel of elementwise operations and conversions, and what it is
-// launched with. A row says what it does with one element of each operand.
+// The kernel of elementwise operations and conversions for operands of any
+// strides, and what it is launched with. A row says what it does with one
+// element of each operand.
 //
 // A block of 256 threads makes 256 * items neighbouring elements. Where memory
 // allows it (every operand's innermost axis has stride 1 or 0 and packs of it
@@ -30,12 +31,25 @@ struct ElementwiseArgs {
   StridedAxes<arity> axes;
 };
 
-/// A kernel and how it cuts the work.
+/// What the kernel of elementwise_flat.cuh is told.
+template <int arity>
+struct FlatArgs {
+  const void* from[arity];
+  void* to;
+  size_t size;
+  uint64_t immediate[arity];
+  uint32_t numbers;     // bit k: operand k is one number
+  uint32_t immediates;  // bit k: namely immediate[k]
+};
+
+/// Kernels of one row and how they cut the work.
 template <int arity>
 struct ElementwiseKernel {
   void (*function)(ElementwiseArgs<arity>) = nullptr;
-  int pack = 0;   // elements of one access
-  int items = 0;  // elements of one thread
+  void (*flat)(FlatArgs<arity>) = nullptr;
+  int pack = 0;        // elements of one access
+  int items = 0;       // elements of one thread
+  int flat_items = 0;  // the same of the flat kernel
 };
 
 namespace detail {
@@ -215,10 +229,5 @@ __global__ void __launch_bounds__(kElementwiseThreads) elementwise_kernel(
 }
 
 }  // namespace detail
-
-template <typename Row>
-ElementwiseKernel<Row::arity> elementwise_kernel_of() {
-  return {&detail::elementwise_kernel<Row>, Row::pack, Row::pack * Row::packs};
-}
 
 }  // namespace mlx::core::cuda

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/device/math_complex.cuh"
 #include "backend/cuda/elementwise_find.h"
+#include "backend/cuda/elementwise_flat.cuh"
 
 namespace mlx::core::cuda {
 
@@ -85,6 +86,8 @@ struct TableRow {
   static constexpr int pack = light || most < 4 ? most : 4;
   static constexpr int packs = light && sizeof(T) > 1 ? 2 : 1;
   static constexpr int group = light ? 4 : 1;
+  static constexpr int flat_packs = flat_packs_of(arity, pack, light);
+  static constexpr int flat_blocks = flat_blocks_of(pack, light);
 
   template <typename... Operands>
   static __device__ __forceinline__ Result of(Operands... x) {

@@ -2,6 +2,7 @@
 #include "backend/cuda/device/math.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/elementwise_find.h"
+#include "backend/cuda/elementwise_flat.cuh"
 
 namespace mlx::core::cuda {
 
@@ -16,6 +17,8 @@ struct SelectRow {
   static constexpr int pack = pack_size_v<T>;
   static constexpr int packs = 2;
   static constexpr int group = 4;
+  static constexpr int flat_packs = detail::flat_packs_of(arity, pack, true);
+  static constexpr int flat_blocks = detail::flat_blocks_of(pack, true);
 
   static __device__ __forceinline__ T of(bool a, T b, T c) {
     return math::select(a, b, c);
