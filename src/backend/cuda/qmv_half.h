@@ -55,24 +55,23 @@ class QmvOperands {
   std::optional<Scratch> codes_copy_;
 };
 
-template <typename T, int Bits, int Group, int Tiles>
+template <typename T, int Bits, int Group, int Rows, int Tiles>
 void launch_qmv(const QmmArgs& args, Encoder& e) {
-  using S = QmvStep<Bits, Group>;
-  constexpr size_t kSharedOfWarp =
-      sizeof(float) * std::max(kQmvStages * S::size, Tiles * 4 * 32);
-  constexpr int64_t kMostWarps = 8;
-  static_assert(kMostWarps * kSharedOfWarp <= 48 << 10);
+  constexpr int64_t kRowsOfBlock = Rows * Tiles;
   const QuantizedMatrix& w = args.w;
   QmvOperands<T> operands(args, e);
   int64_t groups = w.cols / Group;
+  int64_t rounds = (groups + kQmvRound - 1) / kQmvRound;
   int64_t line_blocks = (w.rows + kQmvLines - 1) / kQmvLines;
-  int64_t row_blocks = (args.rows + 8 * Tiles - 1) / (8 * Tiles);
-  int64_t wanted = int64_t(device_facts().multiprocessors) * 24;
-  int64_t warps = 4;
-  while (warps < kMostWarps && line_blocks * row_blocks * warps < wanted &&
-         groups > warps * S::groups) {
-    warps *= 2;
-  }
+  int64_t row_blocks = (args.rows + kRowsOfBlock - 1) / kRowsOfBlock;
+  // All blocks at once, with as many warps as then fit.
+  constexpr int64_t kMostWarps = 65536 / (32 * kQmvRegisters<Tiles>);
+  int64_t processors = device_facts().multiprocessors;
+  int64_t blocks = (line_blocks * row_blocks + processors - 1) / processors;
+  int64_t warps = std::clamp<int64_t>(kMostWarps / blocks, 4, 16);
+  warps = std::min(warps, rounds);
+  auto addresses = reinterpret_cast<uintptr_t>(w.scales) |
+                   reinterpret_cast<uintptr_t>(w.biases);
   QmvParams<T> p{
       .codes = operands.codes,
       .scales = static_cast<const T*>(w.scales),
@@ -81,27 +80,36 @@ void launch_qmv(const QmmArgs& args, Encoder& e) {
       .out = static_cast<T*>(args.out),
       .lines = w.rows,
       .rows = args.rows,
-      .depth = w.cols};
+      .depth = static_cast<int>(w.cols),
+      .pairs = groups % 2 == 0 && addresses % 4 == 0};
   dim3 grid(
       static_cast<unsigned>(line_blocks), static_cast<unsigned>(row_blocks));
   e.launch(
-      qmv<T, Bits, Group, Tiles>,
+      qmv<T, Bits, Group, Rows, Tiles>,
       grid,
       static_cast<unsigned>(warps * 32),
-      static_cast<size_t>(warps) * kSharedOfWarp,
+      sizeof(float) * static_cast<size_t>(warps * Tiles * 4 * 32),
       p);
 }
 
 template <typename T, int Bits, int Group>
 void qmv_of_group(const QmmArgs& args, Encoder& e) {
   // Widths that are rare get fewer kernels.
-  constexpr int kMostTiles = Bits == 4 || Bits == 8 ? 4 : 2;
+  constexpr bool kRare = Bits != 4 && Bits != 8;
+  if constexpr (!kRare) {
+    if (args.rows == 1) {
+      return launch_qmv<T, Bits, Group, 1, 1>(args, e);
+    }
+    if (args.rows <= 4) {
+      return launch_qmv<T, Bits, Group, 4, 1>(args, e);
+    }
+  }
   if (args.rows <= 8) {
-    launch_qmv<T, Bits, Group, 1>(args, e);
+    launch_qmv<T, Bits, Group, 8, 1>(args, e);
   } else if (args.rows <= 16) {
-    launch_qmv<T, Bits, Group, 2>(args, e);
+    launch_qmv<T, Bits, Group, 8, 2>(args, e);
   } else {
-    launch_qmv<T, Bits, Group, kMostTiles>(args, e);
+    launch_qmv<T, Bits, Group, 8, kRare ? 2 : 4>(args, e);
   }
 }
 

@@ -1,25 +1,31 @@
 // Few rows times a transposed quantized matrix by tensor cores, half types.
 //
-// A block takes 16 lines of w (columns of the result) and up to 8, 16 or 32
-// rows of x; its warps share the groups of those lines. The codes themselves
-// are one operand, exact in a half type; what they sum up to with x is scaled
-// group by group in float32. The sum of x over the group, which the bias wants,
-// comes from a product with ones.
-// Lane l reads a quarter (l%4) of a group of lines l/4 and l/4 + 8, so w is
-// read once and in whole sectors; 64 to 128 bytes of a lane are always on their
-// way, by asynchronous copies to its own place in shared memory. A product adds
+// A block takes 16 lines of w (columns of the result) and up to 1, 4, 8, 16 or
+// 32 rows of x; its warps share the groups of those lines, eight in a round.
+// Codes are one operand, exact in a half type; what they sum up to with x is
+// scaled group by group in float32. The sum of x over a group, which the bias
+// wants, comes from a product with ones.
+// A product has eight columns. Fewer rows of x leave some free: these take the
+// same row for other groups, with zeros where codes belong to another group.
+// So a lane reads 16 bytes of a line at a time whatever the group, and scales
+// the sums of eight groups at once.
+// Lane l reads a quarter (l%4) of every load of lines l/4 and l/4 + 8: w is
+// read once, in whole sectors. A lane has up to 64 bytes on their way in
+// registers, the next of them asked for as soon as some are used: 56 KB of a
+// multiprocessor with 28 warps, which 72 registers allow. A product adds
 // over k in any order, so lanes take codes as they lie in a word, and x is
 // taken in the same order from the L1 cache.
 #pragma once
 
-#include "backend/cuda/device/async.cuh"
 #include "backend/cuda/device/codes.cuh"
 #include "backend/cuda/device/mma.cuh"
 
 namespace mlx::core::cuda {
 
 constexpr int kQmvLines = 16;
-constexpr int kQmvStages = 2;
+constexpr int kQmvRound = 8;  // groups
+template <int Tiles>
+inline constexpr int kQmvRegisters = Tiles == 1 ? 72 : 128;
 
 template <typename T>
 struct QmvParams {
@@ -30,106 +36,210 @@ struct QmvParams {
   T* out;
   int64_t lines;
   int64_t rows;
-  int64_t depth;
+  int depth;
+  bool pairs;  // two scales or biases, from an even group on, are one word
 };
 
-/// How a lane reads groups of one line, a few at a time.
-template <int Bits, int Group>
-struct QmvStep {
-  static constexpr int octets = Group / 32;  // of a lane and group
+/// How a lane reads a round of one line; Rows of x share eight columns.
+template <int Bits, int Group, int Rows>
+struct QmvShape {
   static constexpr bool whole_words = Bits == 4 || Bits == 8;
-  static constexpr int words = octets * (Bits == 4 ? 1 : 2);
-  /// Groups of a step: 64 bytes of a lane, of two lines.
-  static constexpr int groups = words < 8 ? 8 / words : 1;
-  /// Words of one copy, and copies of a group.
-  static constexpr int copy_words = !whole_words ? 1 : words < 4 ? words : 4;
-  static constexpr int copies = words / copy_words;
-  /// Words of a warp in shared memory for one step: codes of a group and both
-  /// lines, then the lane's scale or bias.
-  static constexpr int group_size = (2 * words + 1) * 32;
-  static constexpr int size = groups * group_size;
+  /// Groups that one product takes.
+  static constexpr int slots = 8 / Rows;
+  static constexpr int widest = whole_words ? 128 / Bits : 8;
+  /// Codes and words of a load.
+  static constexpr int codes =
+      widest < slots * Group / 4 ? widest : slots * Group / 4;
+  static constexpr int words = whole_words ? codes * Bits / 32 : 2;
+  /// Loads of all slots, of a round, and under way.
+  static constexpr int loads = slots * Group / (4 * codes);
+  static constexpr int all_loads = kQmvRound * Group / (4 * codes);
+  static constexpr int ring = all_loads < 8 / words ? all_loads : 8 / words;
+  static_assert(all_loads % ring == 0 && codes % 8 == 0);
 };
 
-/// Begins to copy the lane's codes of one group and line.
-template <int Bits, int Group>
-__device__ __forceinline__ void copy_group(
-    const uint32_t* line, int group, uint32_t to) {
-  using S = QmvStep<Bits, Group>;
-  int lane = threadIdx.x % 32;
-  int place = group * 4 + lane % 4;
+/// Scales and biases of a lane's two lines, two groups each.
+struct QmvNumbers {
+  uint32_t words[4] = {};
+};
+
+/// Where a lane reads codes: its next round, of two lines.
+template <int Bits, int Group, int Rows>
+struct QmvCodes {
+  using S = QmvShape<Bits, Group, Rows>;
+  const uint32_t* lines[2];  // the lane's first; at odd widths, the octet's
+  int quarter;
+  int left;  // codes, from the lane's first
+
+  /// Begins load t of the round; past the end the registers stay as they are.
+  __device__ __forceinline__ void load(
+      int t, uint32_t (&to)[2][S::words]) const {
+    constexpr int kStep = 4 * S::codes;
+    if (t * kStep >= left) {
+      return;
+    }
 #pragma unroll
-  for (int i = 0; i < S::copies; ++i) {
-    const uint32_t* from;
-    if constexpr (S::whole_words) {
-      from = line + int64_t(place) * S::words + i * S::copy_words;
-    } else {
-      // Two words for eight codes; the second where they reach into it.
-      int64_t quarters = (int64_t(place) * S::octets + i / 2) * Bits;
-      from = line + (quarters >> 2);
-      if (i % 2 == 1) {
-        from += (quarters & 3) * 8 + 8 * Bits > 32;
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t* from = lines[i] + t * kStep / 32 * Bits;
+      if constexpr (S::whole_words) {
+        auto pack = load_pack<S::words>(from);
+#pragma unroll
+        for (int j = 0; j < S::words; ++j) {
+          to[i][j] = pack[j];
+        }
+      } else {
+        uint64_t both = load_eight_codes(from, quarter, Bits);
+        to[i][0] = static_cast<uint32_t>(both);
+        to[i][1] = static_cast<uint32_t>(both >> 32);
       }
     }
-    constexpr int kBytes = S::copy_words * 4;
-    copy_async<kBytes>(to + lane * kBytes + i * 32 * kBytes, from);
   }
-}
 
-/// Eight codes of the lane as four pairs.
-template <typename T, int Bits, int Group>
-__device__ __forceinline__ void unpack_octet(
-    const uint32_t* from, int group, int octet, uint32_t (&pairs)[4]) {
-  using S = QmvStep<Bits, Group>;
-  int lane = threadIdx.x % 32;
-  auto word = [&](int i) {
-    return from
-        [(i / S::copy_words * 32 + lane) * S::copy_words + i % S::copy_words];
-  };
-  if constexpr (Bits == 4) {
-    unpack_pairs<T, Bits>(word(octet), 0, pairs);
-  } else if constexpr (Bits == 8) {
-    unpack_pairs<T, Bits>(word(2 * octet), word(2 * octet + 1), pairs);
-  } else {
-    int quarters = ((group * 4 + lane % 4) * S::octets + octet) * Bits;
-    uint64_t codes =
-        static_cast<uint64_t>(word(2 * octet + 1)) << 32 | word(2 * octet);
-    codes >>= (quarters & 3) * 8;
-    unpack_pairs<T, Bits>(
-        static_cast<uint32_t>(codes),
-        static_cast<uint32_t>(codes >> 32),
-        pairs);
+  __device__ __forceinline__ void advance(int codes) {
+    lines[0] += codes / 32 * Bits;
+    lines[1] += codes / 32 * Bits;
+    left -= codes;
   }
-}
+};
 
-/// Adds one group of 16 lines times 8 * Tiles rows to the sums.
-template <typename T, int Bits, int Group, int Tiles>
-__device__ __forceinline__ void add_group(
-    const uint32_t* codes,
-    const T* const (&x)[Tiles],
-    int group,
-    const float (&scale)[2],
-    const float (&bias)[2],
-    float (&sums)[Tiles][4]) {
-  using S = QmvStep<Bits, Group>;
-  constexpr uint32_t kOnes =
-      std::is_same_v<T, half> ? 0x3c003c00u : 0x3f803f80u;
-  float products[Tiles][4] = {};
-  float x_sums[Tiles][4] = {};
+/// Where a lane reads all else: the round that is computed.
+template <typename T, int Rows, int Tiles>
+struct QmvPlace {
+  const uint16_t* scales;  // of the first line, two groups a lane
+  int64_t biases;          // from the scales, in numbers
+  int to_second;           // numbers, from the first line to the second
+  const T* x[Tiles];
+  int quarter;
+  int before_slot;  // from the codes of the lane's column to its own
+  int left;         // codes, from the lane's first
+  int groups_left;  // from the lane's two
+  bool pairs;
+
+  /// Zero past the end.
+  __device__ __forceinline__ QmvNumbers load_numbers() const {
+    QmvNumbers to;
+    auto from = [&](int i) {
+      return scales + i % 2 * to_second + i / 2 * biases;
+    };
+    if (pairs) {
 #pragma unroll
-  for (int octet = 0; octet < S::octets; ++octet) {
-    uint32_t top[4];
-    uint32_t bottom[4];
-    unpack_octet<T, Bits, Group>(codes, group, octet, top);
-    unpack_octet<T, Bits, Group>(codes + S::words * 32, group, octet, bottom);
+      for (int i = 0; i < 4; ++i) {
+        if (groups_left > 0) {
+          to.words[i] = __ldg(reinterpret_cast<const uint32_t*>(from(i)));
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (groups_left > 0) {
+          to.words[i] = __ldg(from(i));
+        }
+        if (groups_left > 1) {
+          to.words[i] |= uint32_t(__ldg(from(i) + 1)) << 16;
+        }
+      }
+    }
+    return to;
+  }
+
+  __device__ __forceinline__ void advance(int codes, int groups) {
+    scales += groups;
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
+      x[tile] += codes;
+    }
+    left -= codes;
+    groups_left -= groups;
+  }
+};
+
+/// Both places for the round that begins at code `first`.
+template <typename T, int Bits, int Group, int Rows, int Tiles>
+__device__ __forceinline__ void begin_qmv(
+    const QmvParams<T>& p,
+    int first,
+    QmvCodes<Bits, Group, Rows>& codes,
+    QmvPlace<T, Rows, Tiles>& place) {
+  using S = QmvShape<Bits, Group, Rows>;
+  int lane = threadIdx.x % 32;
+  int quarter = lane % 4;
+  int column = lane / 4;
+  int groups = p.depth / Group;
+  int pitch = p.depth / 32 * Bits;
+  // Past the end the last line or row is read, and not written.
+  int64_t line = int64_t(blockIdx.x) * kQmvLines + column;
+  line = min(line, p.lines - 1);
+  auto to_second = static_cast<int>(min(line + 8, p.lines - 1) - line);
+  int before = first / 32 * Bits + (S::whole_words ? quarter * S::words : 0);
+  codes.lines[0] = p.codes + line * pitch + before;
+  codes.lines[1] = codes.lines[0] + to_second * pitch;
+  codes.quarter = quarter;
+  codes.left = p.depth - first - quarter * S::codes;
+  auto* scales = reinterpret_cast<const uint16_t*>(p.scales);
+  int group = first / Group + 2 * quarter;
+  place.scales = scales + line * groups + group;
+  place.biases = reinterpret_cast<const uint16_t*>(p.biases) - scales;
+  place.to_second = to_second * groups;
+  place.quarter = quarter;
+  place.before_slot = quarter * S::codes - column / Rows * Group;
+  place.left = codes.left;
+  place.groups_left = groups - group;
+  place.pairs = p.pairs;
+#pragma unroll
+  for (int tile = 0; tile < Tiles; ++tile) {
+    int64_t row =
+        int64_t(blockIdx.y) * (Rows * Tiles) + tile * Rows + column % Rows;
+    row = min(row, p.rows - 1);
+    place.x[tile] = p.x + row * p.depth + first + quarter * S::codes;
+  }
+}
+
+/// Sums of one product's eight columns.
+template <int Tiles>
+struct QmvProducts {
+  float codes[Tiles][4] = {};
+  float ones[Tiles][4] = {};
+};
+
+/// Adds what load t of a round has brought.
+template <int Bits, int Group, typename T, int Rows, int Tiles>
+__device__ __forceinline__ void add_load(
+    const QmvPlace<T, Rows, Tiles>& place,
+    int t,
+    const uint32_t (&codes)[2][QmvShape<Bits, Group, Rows>::words],
+    QmvProducts<Tiles>& products) {
+  using S = QmvShape<Bits, Group, Rows>;
+  constexpr uint32_t kOnes =
+      std::is_same_v<T, half> ? 0x3c003c00u : 0x3f803f80u;
+  int at = t * 4 * S::codes;
+  bool mine = at < place.left;
+  if constexpr (S::slots > 1) {
+    auto in_slot =
+        static_cast<unsigned>(t % S::loads * 4 * S::codes + place.before_slot);
+    mine = mine && in_slot < unsigned(Group);
+  }
+#pragma unroll
+  for (int octet = 0; octet < S::codes / 8; ++octet) {
+    constexpr int kWords = Bits == 4 ? 1 : 2;
+    uint32_t top[4];
+    uint32_t bottom[4];
+    int low = octet * kWords;
+    int high = low + kWords - 1;
+    unpack_pairs<T, Bits>(codes[0][low], codes[0][high], top);
+    unpack_pairs<T, Bits>(codes[1][low], codes[1][high], bottom);
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+      uint4 x = {};
+      if (mine) {
+        x = __ldg(
+            reinterpret_cast<const uint4*>(place.x[tile] + at + octet * 8));
+      }
       uint32_t by[4];
-      const T* from = x[tile] + group * Group + octet * 8;
-      order_pairs<Bits>(__ldg(reinterpret_cast<const uint4*>(from)), by);
+      order_pairs<Bits>(x, by);
 #pragma unroll
       for (int i = 0; i < 4; i += 2) {
         multiply_tiles<T>(
-            products[tile],
+            products.codes[tile],
             top[i],
             bottom[i],
             top[i + 1],
@@ -137,51 +247,94 @@ __device__ __forceinline__ void add_group(
             by[i],
             by[i + 1]);
         multiply_tiles<T>(
-            x_sums[tile], kOnes, kOnes, kOnes, kOnes, by[i], by[i + 1]);
+            products.ones[tile], kOnes, kOnes, kOnes, kOnes, by[i], by[i + 1]);
       }
-    }
-  }
-  constexpr float kOffset = pair_offset_v<T, Bits>;
-  float shift[2] = {
-      fmaf(-kOffset, scale[0], bias[0]), fmaf(-kOffset, scale[1], bias[1])};
-#pragma unroll
-  for (int tile = 0; tile < Tiles; ++tile) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      float sum = fmaf(shift[i / 2], x_sums[tile][i % 2], sums[tile][i]);
-      sums[tile][i] = fmaf(scale[i / 2], products[tile][i], sum);
     }
   }
 }
 
-/// Adds the warps' sums and writes the results.
-template <typename T, int Tiles>
+template <typename T>
+__device__ __forceinline__ float number_of(uint32_t word, int place) {
+  auto bits = static_cast<uint16_t>(word >> (16 * place));
+  return to_compute(reinterpret_cast<const T&>(bits));
+}
+
+/// Scales the products that end with slots' groups, the `step`th of a round.
+template <typename T, int Bits, int Rows, int Tiles>
+__device__ __forceinline__ void scale_products(
+    const QmvProducts<Tiles>& products,
+    const QmvNumbers& numbers,
+    int step,
+    float (&sums)[Tiles][4]) {
+  constexpr float kOffset = pair_offset_v<T, Bits>;
+  int quarter = static_cast<int>(threadIdx.x % 4);
+#pragma unroll
+  for (int line = 0; line < 2; ++line) {
+    float scale[2];
+    float bias[2];
+    if constexpr (Rows == 1) {
+      // Both columns of the lane are groups of their own.
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        scale[i] = number_of<T>(numbers.words[line], i);
+        bias[i] = number_of<T>(numbers.words[line + 2], i);
+      }
+    } else {
+      int group = step * (8 / Rows) + 2 * quarter / Rows;
+      uint32_t mine =
+          __shfl_sync(0xffffffffu, numbers.words[line], group / 2, 4);
+      uint32_t other =
+          __shfl_sync(0xffffffffu, numbers.words[line + 2], group / 2, 4);
+      scale[0] = scale[1] = number_of<T>(mine, group % 2);
+      bias[0] = bias[1] = number_of<T>(other, group % 2);
+    }
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float shift = fmaf(-kOffset, scale[i], bias[i]);
+        float& sum = sums[tile][2 * line + i];
+        sum = fmaf(shift, products.ones[tile][i], sum);
+        sum = fmaf(scale[i], products.codes[tile][2 * line + i], sum);
+      }
+    }
+  }
+}
+
+/// Adds the columns that are one row's and the warps' sums, and writes them.
+template <typename T, int Rows, int Tiles>
 __device__ __forceinline__ void finish_qmv(
-    const QmvParams<T>& p,
-    int64_t first_line,
-    int64_t first_row,
-    const float (&sums)[Tiles][4],
-    float* shared) {
+    const QmvParams<T>& p, float (&sums)[Tiles][4], float* shared) {
   int warp = threadIdx.x / 32;
   int lane = threadIdx.x % 32;
   int warps = blockDim.x / 32;
 #pragma unroll
   for (int tile = 0; tile < Tiles; ++tile) {
+    if constexpr (Rows == 1) {
+      sums[tile][0] += sums[tile][1];
+      sums[tile][2] += sums[tile][3];
+    }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int other = 2; other >= (Rows == 1 ? 1 : Rows / 2); other /= 2) {
+        sums[tile][i] += __shfl_xor_sync(0xffffffffu, sums[tile][i], other);
+      }
       shared[((warp * Tiles + tile) * 4 + i) * 32 + lane] = sums[tile][i];
     }
   }
   __syncthreads();
-  for (int at = threadIdx.x; at < kQmvLines * 8 * Tiles; at += blockDim.x) {
+  int64_t first_line = int64_t(blockIdx.x) * kQmvLines;
+  int64_t first_row = int64_t(blockIdx.y) * (Rows * Tiles);
+  for (int at = threadIdx.x; at < kQmvLines * Rows * Tiles; at += blockDim.x) {
     int line = at % kQmvLines;
     int row = at / kQmvLines;
     if (first_line + line >= p.lines || first_row + row >= p.rows) {
       continue;
     }
-    int tile = row / 8;
-    int i = line / 8 * 2 + row % 2;
-    int holder = line % 8 * 4 + row % 8 / 2;
+    int tile = row / Rows;
+    int i = line / 8 * 2 + row % Rows % 2;
+    int holder = line % 8 * 4 + row % Rows / 2;
     float sum = 0.0f;
     for (int other = 0; other < warps; ++other) {
       sum += shared[((other * Tiles + tile) * 4 + i) * 32 + holder];
@@ -190,140 +343,42 @@ __device__ __forceinline__ void finish_qmv(
   }
 }
 
-/// Where a lane reads.
-template <typename T, int Tiles>
-struct QmvPlace {
-  const uint32_t* codes[2];
-  /// Scales or biases of one of the two lines, by the quarter: a lane reads
-  /// those for the four that share its lines. Words, the first of which begins
-  /// with another line's number when `skip` is 1.
-  const uint32_t* numbers;
-  int skip;
-  const T* x[Tiles];
-
-  __device__ __forceinline__
-  QmvPlace(const QmvParams<T>& p, int bits, int group, int groups) {
-    int lane = threadIdx.x % 32;
-    int quarter = lane % 4;
-    int64_t words = p.depth / 32 * bits;
-    int64_t lines[2];
-    // Past the end the last line or row is read, and not written.
+template <typename T, int Bits, int Group, int Rows, int Tiles>
+__global__ void __maxnreg__(kQmvRegisters<Tiles>) qmv(QmvParams<T> p) {
+  using S = QmvShape<Bits, Group, Rows>;
+  constexpr int kRound = kQmvRound * Group;
+  extern __shared__ float shared[];
+  int first = threadIdx.x / 32 * kRound;
+  int stride = blockDim.x / 32 * kRound;
+  QmvCodes<Bits, Group, Rows> from;
+  QmvPlace<T, Rows, Tiles> place;
+  begin_qmv<T>(p, first, from, place);
+  uint32_t codes[S::ring][2][S::words] = {};
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      int64_t line = int64_t(blockIdx.x) * kQmvLines + lane / 4 + 8 * i;
-      lines[i] = min(line, p.lines - 1);
-      codes[i] = p.codes + lines[i] * words;
-    }
-    const T* base = quarter < 2 ? p.scales : p.biases;
-    auto first = reinterpret_cast<uintptr_t>(
-        base + (quarter % 2 == 0 ? lines[0] : lines[1]) * groups);
-    skip = static_cast<int>(first / 2 % 2);
-    numbers = reinterpret_cast<const uint32_t*>(first - 2 * skip);
-#pragma unroll
-    for (int tile = 0; tile < Tiles; ++tile) {
-      int64_t row = int64_t(blockIdx.y) * (8 * Tiles) + tile * 8 + lane / 4;
-      x[tile] = p.x + min(row, p.rows - 1) * p.depth + quarter * (group / 4);
-    }
+  for (int t = 0; t < S::ring; ++t) {
+    from.load(t, codes[t]);
   }
-
-  /// The word with the number of group `first + i`, and the half of it; `first`
-  /// is a multiple of Step, which leaves little to compute.
-  template <int Step>
-  __device__ __forceinline__ const uint32_t* word(int first, int i) const {
-    if constexpr (Step % 2 == 0) {
-      return numbers + first / 2 + i / 2 + (i % 2 == 0 ? 0 : skip);
-    } else {
-      return numbers + (first + i + skip) / 2;
-    }
-  }
-  template <int Step>
-  __device__ __forceinline__ int half_of(int first, int i) const {
-    if constexpr (Step % 2 == 0) {
-      return i % 2 == 0 ? skip : 1 - skip;
-    } else {
-      return (first + i + skip) % 2;
-    }
-  }
-};
-
-/// Begins to copy a lane's part of the groups of a step.
-template <typename T, int Bits, int Group, int Tiles>
-__device__ __forceinline__ void begin_step(
-    const QmvPlace<T, Tiles>& place, int first, int groups, uint32_t to) {
-  using S = QmvStep<Bits, Group>;
-  constexpr int kBytes = S::words * 128;
-#pragma unroll
-  for (int i = 0; i < S::groups; ++i) {
-    if (first + i < groups) {
-      uint32_t at = to + i * S::group_size * 4;
-      copy_group<Bits, Group>(place.codes[0], first + i, at);
-      copy_group<Bits, Group>(place.codes[1], first + i, at + kBytes);
-      copy_async<4>(
-          at + 2 * kBytes + threadIdx.x % 32 * 4,
-          place.template word<S::groups>(first, i));
-    }
-  }
-  end_copies();
-}
-
-/// Adds a group whose copies are there.
-template <typename T, int Bits, int Group, int Tiles>
-__device__ __forceinline__ void finish_group(
-    const QmvPlace<T, Tiles>& place,
-    int first,
-    int i,
-    const uint32_t* from,
-    float (&sums)[Tiles][4]) {
-  constexpr int kWords = QmvStep<Bits, Group>::words * 32;
-  uint32_t word = from[2 * kWords + threadIdx.x % 32];
-  int half_of = place.template half_of<QmvStep<Bits, Group>::groups>(first, i);
-  auto bits = static_cast<uint16_t>(word >> (half_of * 16));
-  float number = to_compute(reinterpret_cast<const T&>(bits));
-  float all[4];
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    all[j] = __shfl_sync(0xffffffffu, number, j, 4);
-  }
-  float scale[2] = {all[0], all[1]};
-  float bias[2] = {all[2], all[3]};
-  add_group<T, Bits, Group, Tiles>(from, place.x, first + i, scale, bias, sums);
-}
-
-template <typename T, int Bits, int Group, int Tiles>
-__global__ void __maxnreg__(Tiles == 1 ? 64 : 128) qmv(QmvParams<T> p) {
-  using S = QmvStep<Bits, Group>;
-  extern __shared__ __align__(16) uint32_t shared[];  // warps x stages x step
-  int warp = threadIdx.x / 32;
-  int stride = blockDim.x / 32 * S::groups;
-  int groups = static_cast<int>(p.depth / Group);
-  QmvPlace<T, Tiles> place(p, Bits, Group, groups);
-  uint32_t* buffer = shared + warp * kQmvStages * S::size;
   float sums[Tiles][4] = {};
-  int stage = 0;
-  int first = warp * S::groups;
-  uint32_t to = shared_address(buffer);
-  begin_step<T, Bits, Group>(place, first, groups, to);
-  for (; first < groups; first += stride) {
-    begin_step<T, Bits, Group>(
-        place, first + stride, groups, to + (stage ^ 1) * S::size * 4);
-    wait_for_copies<1>();
-    const uint32_t* from = buffer + stage * S::size;
+#pragma unroll 1
+  for (; first < p.depth; first += stride) {
+    QmvNumbers numbers = place.load_numbers();
+    QmvProducts<Tiles> products;
 #pragma unroll
-    for (int i = 0; i < S::groups; ++i) {
-      if (first + i < groups) {
-        finish_group<T, Bits, Group>(
-            place, first, i, from + i * S::group_size, sums);
+    for (int t = 0; t < S::all_loads; ++t) {
+      add_load<Bits, Group>(place, t, codes[t % S::ring], products);
+      int next = (t + S::ring) % S::all_loads;
+      if (next == 0) {
+        from.advance(stride);
+      }
+      from.load(next, codes[t % S::ring]);
+      if (t % S::loads == S::loads - 1) {
+        scale_products<T, Bits, Rows>(products, numbers, t / S::loads, sums);
+        products = {};
       }
     }
-    stage ^= 1;
+    place.advance(stride, stride / Group);
   }
-  __syncthreads();
-  finish_qmv<T, Tiles>(
-      p,
-      int64_t(blockIdx.x) * kQmvLines,
-      int64_t(blockIdx.y) * (8 * Tiles),
-      sums,
-      reinterpret_cast<float*>(shared));
+  finish_qmv<T, Rows, Tiles>(p, sums, shared);
 }
 
 }  // namespace mlx::core::cuda
