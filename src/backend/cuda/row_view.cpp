@@ -33,9 +33,10 @@ RowSplit row_split(int64_t rows, int64_t n, size_t itemsize, bool packed) {
   int64_t total = (n + pack - 1) / pack;
   bool is_held = packed && total <= 4 * kHeldThreads;
   // Few rows want many threads each; of many, a block reads one row while it
-  // writes the one before, and fewer threads wait for each other.
+  // writes the one before, and fewer threads wait for each other: a warp's do
+  // not at all.
   bool is_few = rows < 4 * device_facts().multiprocessors;
-  int64_t target = is_few ? kHeldThreads : 128;
+  int64_t target = is_few ? kHeldThreads : 32;
   int64_t packs = total <= target ? 1 : total <= 2 * target ? 2 : 4;
   int64_t width = is_held ? (total + packs - 1) / packs
                           : std::min<int64_t>(total, kWalkThreads);

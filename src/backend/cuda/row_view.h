@@ -36,6 +36,9 @@ RowSplit row_split(int64_t rows, int64_t n, size_t itemsize, bool packed);
 
 /// The most threads of a row that is held, and of one that is walked.
 constexpr int kHeldThreads = 512;
+/// Registers of a thread of rows that are held: more make ptxas keep what it
+/// could compute again, fewer put off the loads of the next row.
+constexpr int kHeldRegisters = 72;
 constexpr int kWalkThreads = 1024;
 
 /// Calls f(std::integral_constant<int, packs>()).

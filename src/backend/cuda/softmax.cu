@@ -21,11 +21,18 @@ struct Rows {
   bool only_sum;
 };
 
-// For halves an error of 1e-5 is far below the result's own rounding.
+// For halves an error of 1e-5 is far below the result's own rounding, and
+// what is no normal number in float does not show beside a sum of at least 1.
 template <typename T>
 __device__ __forceinline__ compute_t<T> exponential(compute_t<T> x) {
   if constexpr (is_half_v<T>) {
-    return __expf(x);
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+    return y;
+#else
+    return std::exp(x);
+#endif
   } else {
     return exp(x);
   }
@@ -35,16 +42,25 @@ template <typename A>
 __device__ __forceinline__ constexpr A infinity() {
   return A(__builtin_huge_valf());
 }
+// NaN are passed over: they spoil the sum.
+__device__ __forceinline__ float larger_of(float a, float b) {
+  return fmaxf(a, b);
+}
+__device__ __forceinline__ double larger_of(double a, double b) {
+  return fmax(a, b);
+}
 template <typename A>
 __device__ __forceinline__ bool is_finite(A x) {
   return x - x == A(0);
 }
 
 // Up to 512 threads a row and 64 bytes of the next row in flight for each of
-// them. Moves each element in and out once.
+// them: 72 registers let 56 KiB be in flight on a processor. Moves each element
+// in and out once.
 template <typename T, int K>
-__global__ void __launch_bounds__(kHeldThreads) softmax_held(Rows<T> a) {
+__global__ void __maxnreg__(kHeldRegisters) softmax_held(Rows<T> a) {
   using A = compute_t<T>;
+  constexpr int N = pack_size_v<T>;
   using Row = HeldRow<T, K>;
   __shared__ A shared[64];
   RowCombiner<A> combine(shared);
@@ -53,36 +69,53 @@ __global__ void __launch_bounds__(kHeldThreads) softmax_held(Rows<T> a) {
   int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   int n = static_cast<int>(a.n);
   Row next;
+  next.fill(-infinity<A>());
   if (row < a.rows) {
     next.load(a.x + row * a.pitch, n);
   }
   for (; first < a.rows; first += step, row += step) {
-    Row held = next;
+    A e[K][N];
+    A top = -infinity<A>();
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      next.packs[k].split(e[k]);
+    }
     if (row + step < a.rows) {
       next.load(a.x + (row + step) * a.pitch, n);
     }
-    int present = row < a.rows ? n : 0;
-    A top = -infinity<A>();
-    held.each(present, [&](A x, int) { top = x > top ? x : top; });
+#pragma unroll
+    for (int i = 0; i < K * N; ++i) {
+      top = larger_of(top, e[i / N][i % N]);
+    }
     top = combine(top, -infinity<A>(), LargerOf());
     // Infinities: inf - inf makes all of softmax NaN, but not a sum.
     A shift = a.only_sum && !is_finite(top) ? A(0) : top;
-    A e[K * Row::N];
     A sum = A(0);
-    held.each(present, [&](A x, int i) {
-      e[i] = exponential<T>(x - shift);
-      sum += e[i];
-    });
+#pragma unroll
+    for (int i = 0; i < K * N; ++i) {
+      A& x = e[i / N][i % N];
+      x = exponential<T>(x - shift);
+      sum += x;
+    }
     sum = combine(sum, A(0), SumOf());
     if (a.only_sum) {
       if (row < a.rows && threadIdx.x == 0) {
         a.y[row] = convert<T>(top + log(sum));
       }
-    } else {
-      A factor = A(1) / sum;
-      held.each(present, [&](A, int i) { held.set(i, e[i] * factor); });
-      if (row < a.rows) {
-        held.store(a.y + row * a.n, n);
+      continue;
+    }
+    A factor = A(1) / sum;
+    T* y = a.y + row * a.n;
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        e[k][i] *= factor;
+      }
+      if (Row::place(k) < n && row < a.rows) {
+        RowPack<T> pack;
+        pack.join(e[k]);
+        pack.store(y + Row::place(k));
       }
     }
   }
@@ -96,17 +129,24 @@ struct Running {
   A top = -infinity<A>();
   A sum = A(0);
 
-  template <typename Row>
-  __device__ __forceinline__ void add(const Row& held, int n) {
+  // Absent elements are -inf.
+  template <int N>
+  __device__ __forceinline__ void add(const A (&values)[N]) {
     A larger = top;
-    held.each(n, [&](A x, int) { larger = x > larger ? x : larger; });
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      larger = larger_of(larger, values[i]);
+    }
     if (larger > top) {
       sum *= exponential<T>(top - larger);
       top = larger;
     }
     A shift = is_finite(top) ? top : A(0);
     A part = A(0);
-    held.each(n, [&](A x, int) { part += exponential<T>(x - shift); });
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      part += exponential<T>(values[i] - shift);
+    }
     sum += part;
   }
 };
@@ -115,10 +155,10 @@ struct Running {
 template <typename T, bool packed>
 __global__ void __launch_bounds__(kWalkThreads) softmax_walk(Rows<T> a) {
   using A = compute_t<T>;
-  using Row = HeldRow<T, 1, packed>;
+  using Row = RowStep<T, packed>;
   __shared__ A shared[64];
   RowCombiner<A> combine(shared);
-  int64_t step = Row::capacity();
+  int64_t step = Row::size();
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y;
        first < a.rows;
        first += static_cast<int64_t>(gridDim.x) * blockDim.y) {
@@ -129,8 +169,8 @@ __global__ void __launch_bounds__(kWalkThreads) softmax_walk(Rows<T> a) {
     for (int64_t at = 0; at < n; at += step) {
       int m = static_cast<int>(n - at < step ? n - at : step);
       Row held;
-      held.load(x + at, m);
-      mine.add(held, m);
+      held.load(x + at, m, -infinity<A>());
+      mine.add(held.values);
     }
     A top = combine(mine.top, -infinity<A>(), LargerOf());
     A scale = mine.top == top ? A(1) : exponential<T>(mine.top - top);
@@ -147,10 +187,11 @@ __global__ void __launch_bounds__(kWalkThreads) softmax_walk(Rows<T> a) {
     for (int64_t at = 0; at < n; at += step) {
       int m = static_cast<int>(n - at < step ? n - at : step);
       Row held;
-      held.load(x + at, m);
-      held.each(m, [&](A v, int i) {
-        held.set(i, exponential<T>(v - top) * factor);
-      });
+      held.load(x + at, m, A(0));
+#pragma unroll
+      for (A& v : held.values) {
+        v = exponential<T>(v - top) * factor;
+      }
       held.store(y + at, m);
     }
   }

@@ -3,127 +3,179 @@
 // each of them.
 #pragma once
 
+#include <cstring>
+
 #include "backend/cuda/device/shuffle.cuh"
 #include "backend/cuda/device/types.cuh"
 
 namespace mlx::core::cuda {
 
-/// K packs of 16 bytes a thread, as words: a register holds two halves. Packed
-/// rows are read pack by pack, others element by element; neighbouring threads
-/// read neighbours either way.
-template <typename T, int K, bool packed = true>
+/// Two values of T as one word, and back. Halves take one instruction.
+template <typename T>
+__device__ __forceinline__ uint32_t join_halves(float low, float high) {
+  uint32_t word;
+  if constexpr (std::is_same_v<T, bhalf>) {
+    __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    memcpy(&word, &both, 4);
+  } else {
+    __half2 both = __floats2half2_rn(low, high);
+    memcpy(&word, &both, 4);
+  }
+  return word;
+}
+template <typename T>
+__device__ __forceinline__ float2 split_halves(uint32_t word) {
+  if constexpr (std::is_same_v<T, bhalf>) {
+    return make_float2(
+        __uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u));
+  } else {
+    __half2 both;
+    memcpy(&both, &word, 4);
+    return __half22float2(both);
+  }
+}
+
+/// 16 bytes of a row, as words: a register holds two halves.
+template <typename T>
+struct RowPack {
+  using A = compute_t<T>;
+  static constexpr int N = pack_size_v<T>;
+  uint32_t words[4];
+
+  static __device__ __forceinline__ RowPack of(A x) {
+    A all[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      all[i] = x;
+    }
+    RowPack pack;
+    pack.join(all);
+    return pack;
+  }
+  __device__ __forceinline__ void load(const T* from) {
+    uint4 v = *reinterpret_cast<const uint4*>(from);
+    words[0] = v.x;
+    words[1] = v.y;
+    words[2] = v.z;
+    words[3] = v.w;
+  }
+  __device__ __forceinline__ void store(T* to) const {
+    *reinterpret_cast<uint4*>(to) =
+        make_uint4(words[0], words[1], words[2], words[3]);
+  }
+  __device__ __forceinline__ void split(A (&to)[N]) const {
+    if constexpr (is_half_v<T>) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float2 both = split_halves<T>(words[i]);
+        to[2 * i] = both.x;
+        to[2 * i + 1] = both.y;
+      }
+    } else {
+      memcpy(to, words, 16);
+    }
+  }
+  __device__ __forceinline__ void join(const A (&from)[N]) {
+    if constexpr (is_half_v<T>) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        words[i] = join_halves<T>(from[2 * i], from[2 * i + 1]);
+      }
+    } else {
+      memcpy(words, from, 16);
+    }
+  }
+};
+
+/// K packs a thread, neighbouring threads with neighbouring packs. Packs that
+/// the row has not keep what they were filled with, so that nothing need
+/// branch on them.
+template <typename T, int K>
 struct HeldRow {
   using A = compute_t<T>;
   static constexpr int N = pack_size_v<T>;
-  uint32_t words[4 * K];
+  RowPack<T> packs[K];
 
-  /// Elements that the row's threads hold together.
-  static __device__ __forceinline__ int capacity() {
-    return K * N * static_cast<int>(blockDim.x);
+  static __device__ __forceinline__ int place(int k) {
+    return (k * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) *
+           N;
   }
-  /// Where in the row this thread's element i is.
+  __device__ __forceinline__ void fill(A x) {
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      packs[k] = RowPack<T>::of(x);
+    }
+  }
+  /// Tells the compiler that the words may have changed, lest it hold all
+  /// elements apart in registers from one use to the next.
+  __device__ __forceinline__ void stay_joined() {
+#pragma unroll
+    for (int i = 0; i < 4 * K; ++i) {
+      asm volatile("" : "+r"(packs[i / 4].words[i % 4]));
+    }
+  }
+  __device__ __forceinline__ void load(const T* row, int n) {
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      if (place(k) < n) {
+        packs[k].load(row + place(k));
+      }
+    }
+  }
+};
+
+/// A step of a row that is walked: N elements a thread, which begin at
+/// multiples of 16 bytes or, where rows are not packed, are a block's width
+/// apart.
+template <typename T, bool packed>
+struct RowStep {
+  using A = compute_t<T>;
+  static constexpr int N = pack_size_v<T>;
+  A values[N];
+
+  static __device__ __forceinline__ int size() {
+    return N * static_cast<int>(blockDim.x);
+  }
   static __device__ __forceinline__ int place(int i) {
     int width = static_cast<int>(blockDim.x);
     int thread = static_cast<int>(threadIdx.x);
-    return packed ? (i / N * width + thread) * N + i % N : i * width + thread;
+    return packed ? thread * N + i : i * width + thread;
   }
-
-  /// Elements from n on are left as they are.
-  __device__ __forceinline__ void load(const T* row, int n) {
-    if constexpr (packed) {
+  /// Elements from n on become x.
+  __device__ __forceinline__ void load(const T* row, int n, A x) {
 #pragma unroll
-      for (int k = 0; k < K; ++k) {
-        if (place(k * N) < n) {
-          uint4 pack = *reinterpret_cast<const uint4*>(row + place(k * N));
-          words[4 * k] = pack.x;
-          words[4 * k + 1] = pack.y;
-          words[4 * k + 2] = pack.z;
-          words[4 * k + 3] = pack.w;
-        }
+    for (int i = 0; i < N; ++i) {
+      values[i] = x;
+    }
+    if constexpr (packed) {
+      if (place(0) < n) {
+        RowPack<T> pack;
+        pack.load(row + place(0));
+        pack.split(values);
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < K * N; ++i) {
+      for (int i = 0; i < N; ++i) {
         if (place(i) < n) {
-          put(i, row[place(i)]);
+          values[i] = to_compute(row[place(i)]);
         }
       }
     }
   }
   __device__ __forceinline__ void store(T* row, int n) const {
     if constexpr (packed) {
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        if (place(k * N) < n) {
-          *reinterpret_cast<uint4*>(row + place(k * N)) = make_uint4(
-              words[4 * k],
-              words[4 * k + 1],
-              words[4 * k + 2],
-              words[4 * k + 3]);
-        }
+      if (place(0) < n) {
+        RowPack<T> pack;
+        pack.join(values);
+        pack.store(row + place(0));
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < K * N; ++i) {
+      for (int i = 0; i < N; ++i) {
         if (place(i) < n) {
-          row[place(i)] = convert<T>(get(i));
+          row[place(i)] = convert<T>(values[i]);
         }
       }
-    }
-  }
-
-  /// f(x, i) for each of the row's first n elements that this thread holds,
-  /// i = 0 ... K * N - 1.
-  template <typename F>
-  __device__ __forceinline__ void each(int n, F&& f) const {
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-      if (!packed || place(k * N) < n) {
-#pragma unroll
-        for (int i = k * N; i < (k + 1) * N; ++i) {
-          if (packed || place(i) < n) {
-            f(get(i), i);
-          }
-        }
-      }
-    }
-  }
-
-  __device__ __forceinline__ A get(int i) const {
-    if constexpr (std::is_same_v<T, bhalf>) {
-      uint32_t word = words[i / 2];
-      return __uint_as_float(i % 2 ? word & 0xffff0000u : word << 16);
-    } else if constexpr (std::is_same_v<T, half>) {
-      uint32_t word = words[i / 2];
-      auto bits = static_cast<unsigned short>(i % 2 ? word >> 16 : word);
-      return __half2float(__ushort_as_half(bits));
-    } else if constexpr (std::is_same_v<T, double>) {
-      return __hiloint2double(
-          static_cast<int>(words[2 * i + 1]), static_cast<int>(words[2 * i]));
-    } else {
-      return __uint_as_float(words[i]);
-    }
-  }
-  __device__ __forceinline__ void set(int i, A x) {
-    put(i, convert<T>(x));
-  }
-
- private:
-  __device__ __forceinline__ void put_bits(int i, unsigned short bits) {
-    uint32_t& word = words[i / 2];
-    word = i % 2 ? (word & 0xffffu) | (static_cast<uint32_t>(bits) << 16)
-                 : (word & 0xffff0000u) | bits;
-  }
-  __device__ __forceinline__ void put(int i, T x) {
-    if constexpr (std::is_same_v<T, bhalf>) {
-      put_bits(i, __bfloat16_as_ushort(x));
-    } else if constexpr (std::is_same_v<T, half>) {
-      put_bits(i, __half_as_ushort(x));
-    } else if constexpr (std::is_same_v<T, double>) {
-      words[2 * i] = static_cast<uint32_t>(__double2loint(x));
-      words[2 * i + 1] = static_cast<uint32_t>(__double2hiint(x));
-    } else {
-      words[i] = __float_as_uint(x);
     }
   }
 };
@@ -155,10 +207,17 @@ struct RowCombiner {
   template <typename Op>
   __device__ __forceinline__ A operator()(A x, A neutral, Op op) {
     int width = static_cast<int>(blockDim.x);
-    for (int step = width > 32 ? 16 : width / 2; step > 0; step /= 2) {
+    if (width < 32) {
+      for (int step = width / 2; step > 0; step /= 2) {
+        x = op(x, shuffle_xor(x, step));
+      }
+      return x;
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
       x = op(x, shuffle_xor(x, step));
     }
-    if (width <= 32) {
+    if (width == 32) {
       return x;
     }
     A* slots = shared + turn;
@@ -168,6 +227,13 @@ struct RowCombiner {
       slots[threadIdx.x / 32] = x;
     }
     __syncthreads();
+    if (width <= 128) {
+      // Four at once have less latency than shuffles.
+      x = op(slots[0], slots[1]);
+      A y = width > 64 ? slots[2] : neutral;
+      A z = width > 96 ? slots[3] : neutral;
+      return op(x, op(y, z));
+    }
     x = lane < width / 32 ? slots[lane] : neutral;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {
