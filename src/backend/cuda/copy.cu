@@ -46,6 +46,9 @@ __global__ void copy_elements(
 // `to`, `columns` along the one that neighbours in `from`. With packs a thread
 // moves 16 bytes at a time on both sides.
 constexpr int kTile = 64;
+// Blocks go in bands of so many tiles across the columns, so that those at
+// work together read and write some kB of neighbouring memory.
+constexpr int kBand = 16;
 
 struct TilePlan {
   int64_t rows;           // the length of the axis with stride 1 in `to`
@@ -65,8 +68,14 @@ __global__ void __launch_bounds__(kThreads)
   uint32_t tiles = plan.row_tiles * plan.column_tiles;
   uint32_t which = blockIdx.x / tiles;
   uint32_t in_plane = blockIdx.x - which * tiles;
-  int64_t row0 = int64_t(in_plane % plan.row_tiles) * kTile;
-  int64_t column0 = int64_t(in_plane / plan.row_tiles) * kTile;
+  uint32_t of_band = plan.row_tiles * kBand;
+  uint32_t band = in_plane / of_band;
+  uint32_t in_band = in_plane - band * of_band;
+  uint32_t width = min(plan.column_tiles - band * kBand, uint32_t(kBand));
+  uint32_t row_tile = in_band / width;
+  uint32_t column_tile = band * kBand + in_band - row_tile * width;
+  int64_t row0 = int64_t(row_tile) * kTile;
+  int64_t column0 = int64_t(column_tile) * kTile;
   int64_t offset[2];
   batch.locate<uint64_t>(which, offset);
   from += offset[0] + row0 * plan.row_stride + column0;

@@ -20,8 +20,9 @@ struct ConvertRow {
                                                         : pack_size_v<To>;
   static constexpr int packs = pack < 16 ? 2 : 1;
   static constexpr int group = 4;
-  static constexpr int flat_packs = flat_packs_of(arity, pack, true);
-  static constexpr int flat_blocks = flat_blocks_of(pack, true);
+  static constexpr int flat_packs =
+      flat_packs_of(arity, pack, sizeof(From), Weight::light);
+  static constexpr int flat_blocks = flat_blocks_of(pack, Weight::light);
 
   static __device__ __forceinline__ To of(From x) { return convert<To>(x); }
 };

@@ -11,28 +11,41 @@ namespace mlx::core::cuda {
 
 namespace detail {
 
+/// How much an operation computes: nothing beside memory, little, much.
+enum class Weight { light, medium, heavy };
+
 /// How many packs a thread of the flat kernel makes: 64 bytes of operands, but
-/// no more code than 32 elements need.
-constexpr int flat_packs_of(int arity, int pack, bool light) {
-  if (!light) {
-    return 1;
-  }
+/// no more code than 32 elements need, fewer where each needs much.
+constexpr int flat_packs_of(int arity, int pack, size_t itemsize, Weight w) {
   int packs = arity == 1 ? 4 : 2;
-  return packs * pack > 32 ? (pack > 16 ? 1 : 32 / pack) : packs;
+  int elements = w == Weight::light ? 32 : itemsize > 2 ? 8 : 16;
+  int fit = elements / pack > 0 ? elements / pack : 1;
+  return w == Weight::heavy ? 1 : (packs < fit ? packs : fit);
 }
 
-/// How many blocks an SM shall hold at once. Packs of bytes are taken apart
-/// into many registers.
-constexpr int flat_blocks_of(int pack, bool light) {
-  return pack > 8 ? 2 : (light ? 6 : 4);
+/// How many blocks an SM shall hold at once.
+constexpr int flat_blocks_of(int pack, Weight w) {
+  return w == Weight::light && pack <= 8 ? 6 : 4;
 }
 
-/// All packs that a thread takes of operand k.
+/// All packs that a thread takes of operand k. Elements of less than 4 bytes
+/// stay together in words until they are used, else each holds a register.
 template <int k, typename T, int N, int packs>
 struct FlatOperand {
   static constexpr int step = kElementwiseThreads * N;
-  Pack<T, N> v[packs];
+  static constexpr int bytes = N * sizeof(T);
+  using Word = std::conditional_t<
+      sizeof(T) >= 4,
+      T,
+      std::conditional_t<bytes % 4 == 0, uint32_t, uint16_t>>;
+  static constexpr int words = bytes / sizeof(Word);
+  Pack<Word, words> v[packs];
 
+  __device__ __forceinline__ Pack<T, N> pack(int p) const {
+    Pack<T, N> elements;
+    memcpy(&elements, &v[p], sizeof(elements));
+    return elements;
+  }
   /// What stands in the place of an array.
   template <int arity>
   static __device__ __forceinline__ T number(const FlatArgs<arity>& args) {
@@ -55,12 +68,19 @@ struct FlatOperand {
   __device__ __forceinline__ void read(
       const FlatArgs<arity>& args, size_t at, int left) {
     if (is_number(args)) {
+      Pack<T, sizeof(Word) / sizeof(T)> repeated;
       T x = number(args);
+#pragma unroll
+      for (int j = 0; j < static_cast<int>(sizeof(Word) / sizeof(T)); ++j) {
+        repeated[j] = x;
+      }
+      Word word;
+      memcpy(&word, &repeated, sizeof(Word));
 #pragma unroll
       for (int p = 0; p < packs; ++p) {
 #pragma unroll
-        for (int j = 0; j < N; ++j) {
-          v[p][j] = x;
+        for (int j = 0; j < words; ++j) {
+          v[p][j] = word;
         }
       }
       return;
@@ -69,7 +89,7 @@ struct FlatOperand {
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (left >= p * step + N) {
-        v[p] = load_pack<N>(from + p * step);
+        v[p] = load_pack<words>(reinterpret_cast<const Word*>(from + p * step));
       }
     }
   }
@@ -102,14 +122,21 @@ struct FlatValues {
       c.read(args, at, left);
     }
   }
-  __device__ __forceinline__ typename Row::Result result(int p, int j) const {
-    if constexpr (Row::arity == 1) {
-      return Row::of(a.v[p][j]);
-    } else if constexpr (Row::arity == 2) {
-      return Row::of(a.v[p][j], b.v[p][j]);
-    } else {
-      return Row::of(a.v[p][j], b.v[p][j], c.v[p][j]);
+  __device__ __forceinline__ Pack<typename Row::Result, Row::pack> results(
+      int p) const {
+    Pack<typename Row::Result, Row::pack> made;
+    auto x = a.pack(p);
+#pragma unroll
+    for (int j = 0; j < Row::pack; ++j) {
+      if constexpr (Row::arity == 1) {
+        made[j] = Row::of(x[j]);
+      } else if constexpr (Row::arity == 2) {
+        made[j] = Row::of(x[j], b.pack(p)[j]);
+      } else {
+        made[j] = Row::of(x[j], b.pack(p)[j], c.pack(p)[j]);
+      }
     }
+    return made;
   }
   static __device__ __forceinline__ typename Row::Result one(
       const Args& args, size_t at) {
@@ -142,11 +169,7 @@ __global__ void __launch_bounds__(kElementwiseThreads, Row::flat_blocks)
   to += at;
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
-    Pack<typename Row::Result, N> made;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-      made[j] = in.result(p, j);
-    }
+    auto made = in.results(p);
     if (left >= p * step + N) {
       store_pack(to + p * step, made);
     }

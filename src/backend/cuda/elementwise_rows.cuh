@@ -50,19 +50,22 @@ __device__ __forceinline__ To lower(T x) {
   }
 }
 
-/// Whether the operation has so few instructions that memory alone counts.
-constexpr bool is_light(ElementwiseOp op) {
+constexpr Weight weight_of(ElementwiseOp op) {
   using enum ElementwiseOp;
-  for (ElementwiseOp heavy :
-       {expm1,     log,   log2,      log10,   log1p,   sigmoid, erf,
-        erfinv,    sin,   cos,       tan,     arcsin,  arccos,  arctan,
-        sinh,      cosh,  tanh,      arcsinh, arccosh, arctanh, floor_divide,
-        remainder, power, logaddexp, arctan2}) {
-    if (op == heavy) {
-      return false;
+  for (ElementwiseOp medium : {expm1, log, sigmoid, erf, tanh}) {
+    if (op == medium) {
+      return Weight::medium;
     }
   }
-  return true;
+  for (ElementwiseOp heavy :
+       {log2,    log10,        log1p,     erfinv, sin,       cos,     tan,
+        arcsin,  arccos,       arctan,    sinh,   cosh,      arcsinh, arccosh,
+        arctanh, floor_divide, remainder, power,  logaddexp, arctan2}) {
+    if (op == heavy) {
+      return Weight::heavy;
+    }
+  }
+  return Weight::light;
 }
 
 template <Dtype::Val result, typename T>
@@ -81,13 +84,15 @@ struct TableRow {
   using Other = T;
   using Result = ResultOf<elementwise_result_dtype(op, dtype_of_v<T>).val(), T>;
 
-  static constexpr bool light = is_light(op);
+  static constexpr Weight weight = weight_of(op);
+  static constexpr bool light = weight == Weight::light;
   static constexpr int most = pack_size_v<T>;
   static constexpr int pack = light || most < 4 ? most : 4;
   static constexpr int packs = light && sizeof(T) > 1 ? 2 : 1;
   static constexpr int group = light ? 4 : 1;
-  static constexpr int flat_packs = flat_packs_of(arity, pack, light);
-  static constexpr int flat_blocks = flat_blocks_of(pack, light);
+  static constexpr int flat_packs =
+      flat_packs_of(arity, pack, sizeof(T), weight);
+  static constexpr int flat_blocks = flat_blocks_of(pack, weight);
 
   template <typename... Operands>
   static __device__ __forceinline__ Result of(Operands... x) {

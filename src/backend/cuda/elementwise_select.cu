@@ -17,8 +17,10 @@ struct SelectRow {
   static constexpr int pack = pack_size_v<T>;
   static constexpr int packs = 2;
   static constexpr int group = 4;
-  static constexpr int flat_packs = detail::flat_packs_of(arity, pack, true);
-  static constexpr int flat_blocks = detail::flat_blocks_of(pack, true);
+  static constexpr int flat_packs =
+      detail::flat_packs_of(arity, pack, sizeof(T), detail::Weight::light);
+  static constexpr int flat_blocks =
+      detail::flat_blocks_of(pack, detail::Weight::light);
 
   static __device__ __forceinline__ T of(bool a, T b, T c) {
     return math::select(a, b, c);

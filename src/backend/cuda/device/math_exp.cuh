@@ -51,10 +51,8 @@ __device__ __forceinline__ float clamp(float x, float least, float most) {
 __device__ __forceinline__ float exp(float x) {
   // Beyond the limits the result is 0 or infinity.
   core::ExpReduced p = core::reduce_exp(core::clamp(x, -104.0f, 89.0f));
-  float sum = __fadd_rn(1.0f, p.r);
-  float lost = __fadd_rn(__fsub_rn(1.0f, sum), p.r);
   float y =
-      __fadd_rn(sum, ::fmaf(__fmul_rn(p.r, p.r), core::exp_curve(p.r), lost));
+      __fadd_rn(1.0f, ::fmaf(__fmul_rn(p.r, p.r), core::exp_curve(p.r), p.r));
   // In two steps, because 2^k itself may not be a normal number.
   int half = p.k >> 1;
   y = __int_as_float(__float_as_int(y) + (half << 23));
