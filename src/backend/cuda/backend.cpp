@@ -118,11 +118,18 @@ class CudaEvent final : public detail::EventState {
             cudaEventQuery(event_) == cudaSuccess);
   }
 
+  // Raises nothing: an event that is never recorded would be waited for
+  // for ever. Its waiters get the error.
   void record_on(Encoder& e) {
     std::lock_guard lock(e.mutex());
     faults_ = &e.faults();
     number_ = faults_->next_event();
-    check(cudaEventRecord(event_, e.stream()), "recording an event");
+    try {
+      check(cudaEventRecord(event_, e.stream()), "recording an event");
+    } catch (const std::exception& found) {
+      error.set_message(std::make_shared<std::string>(found.what()));
+      done_.store(true, std::memory_order_release);
+    }
     recorded_.store(true, std::memory_order_release);
     recorded_.notify_all();
   }

@@ -149,7 +149,7 @@ __device__ void do_rms_norm(const BatchEntry& entry) {
       squares += x * x;
     }
     float mean = sum_of_block(squares) / static_cast<float>(norm.n);
-    float factor = rsqrtf(mean + norm.eps);
+    float factor = 1.0f / sqrtf(mean + norm.eps);
     for (int i = threadIdx.x; i < norm.n; i += kBatchThreads) {
       float x = load_float(norm.from, first + i, type) * factor;
       if (norm.weight) {

@@ -55,8 +55,9 @@ __device__ __forceinline__ float exp(float x) {
       __fadd_rn(1.0f, ::fmaf(__fmul_rn(p.r, p.r), core::exp_curve(p.r), p.r));
   // In two steps, because 2^k itself may not be a normal number.
   int half = p.k >> 1;
-  y = __int_as_float(__float_as_int(y) + (half << 23));
-  return __fmul_rn(y, __int_as_float((p.k - half + 127) << 23));
+  float scaled = __int_as_float(__float_as_int(y) + (half << 23));
+  float result = __fmul_rn(scaled, __int_as_float((p.k - half + 127) << 23));
+  return x == x ? result : x;  // the bits of a NaN have been added to
 }
 
 /// 0.86 ulp. With s = 2^k / 2 half of the result is s r + (s - 1/2), whose
