@@ -53,11 +53,11 @@ __device__ __forceinline__ float exp(float x) {
   core::ExpReduced p = core::reduce_exp(core::clamp(x, -104.0f, 89.0f));
   float y =
       __fadd_rn(1.0f, ::fmaf(__fmul_rn(p.r, p.r), core::exp_curve(p.r), p.r));
-  // In two steps, because 2^k itself may not be a normal number.
+  // In two steps, because 2^k itself may not be a normal number. A NaN stays
+  // one whatever k it made.
   int half = p.k >> 1;
-  float scaled = __int_as_float(__float_as_int(y) + (half << 23));
-  float result = __fmul_rn(scaled, __int_as_float((p.k - half + 127) << 23));
-  return x == x ? result : x;  // the bits of a NaN have been added to
+  y = __fmul_rn(y, __int_as_float((half + 127) << 23));
+  return __fmul_rn(y, __int_as_float((p.k - half + 127) << 23));
 }
 
 /// 0.86 ulp. With s = 2^k / 2 half of the result is s r + (s - 1/2), whose
