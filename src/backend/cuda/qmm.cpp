@@ -70,11 +70,13 @@ FewRows few_rows(const QmmArgs& args) {
   if (!args.transpose) {
     return {qvm, kQvmRows};
   }
+  bool odd = args.w.bits != 4 && args.w.bits != 8;
+  int64_t most = odd ? kQmvOddRows : kQmvRows;
   if (args.type == Dtype::Val::float16) {
-    return {qmv_float16, kQmvRows};
+    return {qmv_float16, most};
   }
   if (args.type == Dtype::Val::bfloat16) {
-    return {qmv_bfloat16, kQmvRows};
+    return {qmv_bfloat16, most};
   }
   return {qmv_float32, kQmvFloatRows};
 }

@@ -6,7 +6,8 @@
 namespace mlx::core::cuda {
 
 /// The most rows that are not better served by unpacking the matrix.
-constexpr int64_t kQmvRows = 32;
+constexpr int64_t kQmvRows = 128;
+constexpr int64_t kQmvOddRows = 32;  // not 4 or 8 bits
 constexpr int64_t kQmvFloatRows = 8;
 constexpr int64_t kQvmRows = 4;
 

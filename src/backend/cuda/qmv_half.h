@@ -62,14 +62,15 @@ void launch_qmv(const QmmArgs& args, Encoder& e) {
   QmvOperands<T> operands(args, e);
   int64_t groups = w.cols / Group;
   int64_t rounds = (groups + kQmvRound - 1) / kQmvRound;
-  int64_t line_blocks = (w.rows + kQmvLines - 1) / kQmvLines;
+  constexpr int64_t kLines = kQmvLines<Tiles>;
+  int64_t line_blocks = (w.rows + kLines - 1) / kLines;
   int64_t row_blocks = (args.rows + kRowsOfBlock - 1) / kRowsOfBlock;
   // All blocks at once, with as many warps as then fit.
   constexpr int64_t kMostWarps = 65536 / (32 * kQmvRegisters<Tiles>);
   int64_t processors = device_facts().multiprocessors;
   int64_t blocks = (line_blocks * row_blocks + processors - 1) / processors;
-  int64_t warps = std::clamp<int64_t>(kMostWarps / blocks, 4, 16);
-  warps = std::min(warps, rounds);
+  int64_t warps = std::min<int64_t>(kMostWarps / blocks, 16);
+  warps = std::min(warps < 2 ? 4 : warps, rounds);
   auto addresses = reinterpret_cast<uintptr_t>(w.scales) |
                    reinterpret_cast<uintptr_t>(w.biases);
   QmvParams<T> p{
@@ -88,7 +89,7 @@ void launch_qmv(const QmmArgs& args, Encoder& e) {
       qmv<T, Bits, Group, Rows, Tiles>,
       grid,
       static_cast<unsigned>(warps * 32),
-      sizeof(float) * static_cast<size_t>(warps * Tiles * 4 * 32),
+      sizeof(float) * static_cast<size_t>(warps * (kLines / 4) * Tiles * 32),
       p);
 }
 

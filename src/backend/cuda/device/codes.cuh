@@ -28,6 +28,17 @@ __device__ __forceinline__ float code_value(uint32_t code) {
   return __uint_as_float(code | 0x4b000000u) - 8388608.0f;
 }
 
+/// A code, which begins at bit At of a word, plus 2^Bits: exact, and hardly
+/// longer than the code, which thus need not be brought to zero.
+template <int Bits, int At>
+__device__ __forceinline__ float offset_code(uint32_t codes) {
+  constexpr int kUp = 23 - Bits - At;
+  constexpr uint32_t kMask = ((1u << Bits) - 1) << (23 - Bits);
+  constexpr uint32_t kOffset = (127u + Bits) << 23;
+  uint32_t moved = kUp >= 0 ? codes << (kUp & 31) : codes >> (-kUp & 31);
+  return __uint_as_float((moved & kMask) | kOffset);
+}
+
 /// What pairs of codes are offset by, so that they need not be brought to zero:
 /// codes of Bits set into the mantissa of 2^Bits are exact and hardly longer
 /// than they are. bfloat16 has no room for that at 8 bits.
