@@ -3,6 +3,7 @@
 // parts of the axis are searched first, then the parts' winners.
 #include <algorithm>
 
+#include "backend/cuda/arg_rows.h"
 #include "backend/cuda/copy.h"
 #include "backend/cuda/device/combine.cuh"
 #include "backend/cuda/dispatch.h"
@@ -160,6 +161,20 @@ Layout layout_of(int64_t results, int64_t n, bool lanes_first) {
   return {static_cast<int>(threads), log2_of(lanes), parts};
 }
 
+/// The best of the `parts` candidates of each result.
+template <typename T>
+void search_candidates(
+    ArgReduceArgs<T> a, const uint32_t* candidates, int64_t parts, Encoder& e) {
+  a.candidates = candidates;
+  a.n = parts;
+  a.n_of_part = parts;
+  a.lanes_first = true;
+  int64_t lanes = std::min<int64_t>(256, power_of_two(parts));
+  a.lane_bits = log2_of(lanes);
+  dim3 grid(static_cast<unsigned>(ceil_div(a.results, 256 / lanes)));
+  e.launch(find_extremes<T>, grid, 256, 0, a);
+}
+
 template <typename T>
 void search(ArgReduceArgs<T> a, Encoder& e) {
   Layout layout = layout_of(a.results, a.n, a.lanes_first);
@@ -179,15 +194,47 @@ void search(ArgReduceArgs<T> a, Encoder& e) {
   uint32_t* out = a.out;
   a.out = winners.get<uint32_t>();
   e.launch(find_extremes<T>, grid, layout.threads, 0, a);
-  a.candidates = a.out;
   a.out = out;
-  a.n = parts;
-  a.n_of_part = parts;
-  a.lanes_first = true;
-  int64_t lanes = std::min<int64_t>(256, power_of_two(parts));
-  a.lane_bits = log2_of(lanes);
-  grid = dim3(static_cast<unsigned>(ceil_div(a.results, 256 / lanes)));
-  e.launch(find_extremes<T>, grid, 256, 0, a);
+  search_candidates(a, winners.get<uint32_t>(), parts, e);
+}
+
+/// Whether the results' elements are rows of packs of 16 bytes, not too short.
+template <typename T>
+bool has_packed_rows(const ArgReduceArgs<T>& a) {
+  constexpr int64_t pack = pack_size_v<T>;
+  if (a.stride != 1 || a.n < 32 * pack ||
+      reinterpret_cast<uintptr_t>(a.x) % 16 != 0) {
+    return false;
+  }
+  for (int i = 0; i < a.kept.ndim; ++i) {
+    if (a.kept.sizes[i] > 1 && a.kept.strides[i] % pack != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <typename T>
+void search_packed_rows(ArgReduceArgs<T> a, Dtype dtype, Encoder& e) {
+  int64_t parts = arg_row_parts(a.results, a.n, dtype);
+  constexpr int64_t pack = pack_size_v<T>;
+  ArgRows rows{
+      a.x,
+      a.kept,
+      a.results,
+      a.n,
+      ceil_div(ceil_div(a.n, parts), pack) * pack,
+      a.out,
+      a.largest};
+  parts = ceil_div(a.n, rows.n_of_part);
+  if (parts == 1) {
+    arg_rows(rows, dtype, e);
+    return;
+  }
+  Scratch winners = e.scratch(a.results * parts * sizeof(uint32_t));
+  rows.out = winners.get<uint32_t>();
+  arg_rows(rows, dtype, e);
+  search_candidates(a, rows.out, parts, e);
 }
 
 /// The axes but `axis` in row-major order, merged where memory allows.
@@ -239,7 +286,11 @@ void arg_reduce(const ArgReduce& op, const array& x, array& out, Encoder& e) {
       a.stride = stride;
       a.largest = op.params().largest;
       a.lanes_first = lanes_first;
-      search(a, e);
+      if (!is_complex_v<T> && has_packed_rows(a)) {
+        search_packed_rows(a, dtype, e);
+      } else {
+        search(a, e);
+      }
     }
   });
 }
