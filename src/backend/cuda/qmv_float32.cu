@@ -1,10 +1,12 @@
 // Few rows of float32 times a transposed quantized matrix, exact in float32.
 //
-// A block of four warps takes four lines of w (columns of the result) and one
-// row of x, or up to four; its threads share the lines by octets of codes.
-// Lanes read neighbouring octets: w comes from memory once, x from the L1
-// cache. The codes' products are scaled octet by octet, the bias meets the sum
-// of x.
+// A block of up to four warps takes eight lines of w (columns of the result)
+// and one row of x, or four lines and up to four rows; its threads share the
+// lines by octets of codes, all loads of an octet in flight together. Lanes
+// read neighbouring octets: w comes from memory once, x from the L1 cache. The
+// codes' products are scaled octet by octet, the bias meets the sum of x.
+#include <algorithm>
+
 #include "backend/cuda/device/codes.cuh"
 #include "backend/cuda/qmv.h"
 
@@ -14,7 +16,6 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
-constexpr int kLines = 4;
 
 template <typename S>
 struct QmvFloatParams {
@@ -54,6 +55,57 @@ __device__ __forceinline__ void load_x_octet(
   }
 }
 
+/// An octet of codes. Bits is 4 or 8, for codes aligned to octets, or 0 for the
+/// width that p has, counted from the line.
+template <int Bits>
+__device__ __forceinline__ uint64_t
+load_codes(const uint32_t* from, int octet, int bits) {
+  if constexpr (Bits == 4) {
+    return __ldg(from);
+  } else if constexpr (Bits == 8) {
+    return __ldg(reinterpret_cast<const unsigned long long*>(from));
+  } else {
+    return load_eight_codes(from, octet, bits);
+  }
+}
+
+template <int Bits>
+inline constexpr float offset_v = Bits == 0 ? 0.0f : float(1 << Bits);
+
+/// The octet's codes, each plus the offset.
+template <int Bits>
+__device__ __forceinline__ void unpack_octet(
+    uint64_t codes, int bits, float (&to)[8]) {
+  auto low = static_cast<uint32_t>(codes);
+  auto high = static_cast<uint32_t>(codes >> 32);
+  if constexpr (Bits == 4) {
+    to[0] = offset_code<4, 0>(low);
+    to[1] = offset_code<4, 4>(low);
+    to[2] = offset_code<4, 8>(low);
+    to[3] = offset_code<4, 12>(low);
+    to[4] = offset_code<4, 16>(low);
+    to[5] = offset_code<4, 20>(low);
+    to[6] = offset_code<4, 24>(low);
+    to[7] = offset_code<4, 28>(low);
+  } else if constexpr (Bits == 8) {
+    to[0] = offset_code<8, 0>(low);
+    to[1] = offset_code<8, 8>(low);
+    to[2] = offset_code<8, 16>(low);
+    to[3] = offset_code<8, 24>(low);
+    to[4] = offset_code<8, 0>(high);
+    to[5] = offset_code<8, 8>(high);
+    to[6] = offset_code<8, 16>(high);
+    to[7] = offset_code<8, 24>(high);
+  } else {
+    uint32_t mask = (1u << bits) - 1;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      to[i] = code_value(static_cast<uint32_t>(codes) & mask);
+      codes >>= bits;
+    }
+  }
+}
+
 /// The octet's products with rows of x, which are valid or zero.
 template <int Bits, int Rows>
 __device__ __forceinline__ void add_octet(
@@ -64,53 +116,74 @@ __device__ __forceinline__ void add_octet(
     float scale,
     float bias,
     float (&sums)[Rows]) {
-  float products[Rows] = {};
-  uint32_t mask = (1u << bits) - 1;
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    uint32_t code;
-    if constexpr (Bits == 4) {
-      code = (static_cast<uint32_t>(codes) >> (4 * i)) & 15u;
-    } else {
-      code = static_cast<uint32_t>(codes) & mask;
-      codes >>= bits;
-    }
-    float value = code_value(code);
-#pragma unroll
-    for (int row = 0; row < Rows; ++row) {
-      products[row] = fmaf(value, x[row][i], products[row]);
-    }
-  }
+  float values[8];
+  unpack_octet<Bits>(codes, bits, values);
+  float shift = fmaf(-offset_v<Bits>, scale, bias);
 #pragma unroll
   for (int row = 0; row < Rows; ++row) {
-    float sum = fmaf(bias, x_sums[row], sums[row]);
-    sums[row] = fmaf(scale, products[row], sum);
+    float product = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      product = fmaf(values[i], x[row][i], product);
+    }
+    sums[row] = fmaf(scale, product, fmaf(shift, x_sums[row], sums[row]));
   }
 }
 
-/// Bits is 4, or 0 for the width that p has.
-template <typename S, int Bits, int Rows>
-__global__ void __launch_bounds__(kThreads) qmv(QmvFloatParams<S> p) {
-  __shared__ float shared[kWarps][kLines][Rows];
-  int bits = Bits == 0 ? p.bits : Bits;
+/// Sums over a warp of N numbers: number i comes out in lane i * (32 / N).
+template <int N>
+__device__ __forceinline__ float add_lanes(float (&numbers)[N]) {
+  int lane = static_cast<int>(threadIdx.x % 32);
+  int other = 16;
+#pragma unroll
+  for (int half = N / 2; half > 0; half /= 2) {
+    bool upper = (lane & other) != 0;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      float give = upper ? numbers[i] : numbers[i + half];
+      float keep = upper ? numbers[i + half] : numbers[i];
+      numbers[i] = keep + __shfl_xor_sync(0xffffffffu, give, other);
+    }
+    other /= 2;
+  }
+#pragma unroll
+  for (; other > 0; other /= 2) {
+    numbers[0] += __shfl_xor_sync(0xffffffffu, numbers[0], other);
+  }
+  return numbers[0];
+}
+
+template <typename S, int Bits, int Lines, int Rows>
+__global__ void __launch_bounds__(kThreads, Lines == 8 ? 5 : 4)
+    qmv(QmvFloatParams<S> p) {
+  constexpr int kSums = Lines * Rows;
+  __shared__ float shared[kWarps][kSums];
   int warp = threadIdx.x / 32;
   int lane = threadIdx.x % 32;
-  int64_t first_line = int64_t(blockIdx.x) * kLines;
+  int64_t first_line = int64_t(blockIdx.x) * Lines;
   int64_t first_row = int64_t(blockIdx.y) * Rows;
-  int64_t octets = p.depth / 8;
-  int64_t groups = octets >> p.octet_shift;
-  float sums[kLines][Rows] = {};
-  for (int64_t octet = threadIdx.x; octet < octets; octet += kThreads) {
-    uint64_t codes[kLines];
-    float scale[kLines];
-    float bias[kLines];
+  int octets = static_cast<int>(p.depth / 8);
+  int groups = octets >> p.octet_shift;
+  // Lines past the end are read as the last one and not written.
+  auto last = static_cast<int>(min(p.lines - first_line, int64_t(Lines))) - 1;
+  int pitch = octets / 4 * (Bits == 0 ? p.bits : Bits);
+  float sums[Lines][Rows] = {};
+  for (int octet = threadIdx.x; octet < octets; octet += blockDim.x) {
+    uint64_t codes[Lines];
+    float scale[Lines];
+    float bias[Lines];
+    const uint32_t* from = p.codes + first_line * pitch + octet * Bits / 4;
 #pragma unroll
-    for (int i = 0; i < kLines; ++i) {
-      int64_t line = min(first_line + i, p.lines - 1);
-      codes[i] = load_eight_codes(p.codes, line * octets + octet, bits);
-      int64_t group = line * groups + (octet >> p.octet_shift);
+    for (int i = 0; i < Lines; ++i) {
+      codes[i] = load_codes<Bits>(from, octet, p.bits);
+      from += i < last ? pitch : 0;
+    }
+    int64_t group = first_line * groups + (octet >> p.octet_shift);
+#pragma unroll
+    for (int i = 0; i < Lines; ++i) {
       scale[i] = to_compute(p.scales[group]);
       bias[i] = to_compute(p.biases[group]);
+      group += i < last ? groups : 0;
     }
     float x[Rows][8];
     float x_sums[Rows] = {};
@@ -124,37 +197,48 @@ __global__ void __launch_bounds__(kThreads) qmv(QmvFloatParams<S> p) {
       }
     }
 #pragma unroll
-    for (int i = 0; i < kLines; ++i) {
+    for (int i = 0; i < Lines; ++i) {
       add_octet<Bits, Rows>(
-          codes[i], bits, x, x_sums, scale[i], bias[i], sums[i]);
+          codes[i], p.bits, x, x_sums, scale[i], bias[i], sums[i]);
     }
   }
+  float all[kSums];
 #pragma unroll
-  for (int i = 0; i < kLines; ++i) {
-#pragma unroll
-    for (int row = 0; row < Rows; ++row) {
-#pragma unroll
-      for (int other = 16; other > 0; other /= 2) {
-        sums[i][row] += __shfl_xor_sync(0xffffffffu, sums[i][row], other);
-      }
-      if (lane == 0) {
-        shared[warp][i][row] = sums[i][row];
-      }
-    }
+  for (int i = 0; i < kSums; ++i) {
+    all[i] = sums[i / Rows][i % Rows];
+  }
+  float sum = add_lanes(all);
+  if (lane % (32 / kSums) == 0) {
+    shared[warp][lane / (32 / kSums)] = sum;
   }
   __syncthreads();
-  if (threadIdx.x < kLines * Rows) {
-    int64_t line = first_line + threadIdx.x % kLines;
-    int64_t row = first_row + threadIdx.x / kLines;
+  if (threadIdx.x < kSums) {
+    int64_t line = first_line + threadIdx.x / Rows;
+    int64_t row = first_row + threadIdx.x % Rows;
     if (line < p.lines && row < p.rows) {
-      float sum = 0.0f;
-#pragma unroll
-      for (int i = 0; i < kWarps; ++i) {
-        sum += shared[i][threadIdx.x % kLines][threadIdx.x / kLines];
+      float total = 0.0f;
+      for (int i = 0; i < static_cast<int>(blockDim.x / 32); ++i) {
+        total += shared[i][threadIdx.x];
       }
-      p.out[row * p.lines + line] = sum;
+      p.out[row * p.lines + line] = total;
     }
   }
+}
+
+template <typename S>
+using QmvKernel = void (*)(QmvFloatParams<S>);
+
+template <typename S, int Bits>
+QmvKernel<S> choose_kernel(int lines, int rows) {
+  if (rows > 1) {
+    return qmv<S, Bits, 4, 4>;
+  }
+  if constexpr (Bits != 0) {
+    if (lines == 8) {
+      return qmv<S, Bits, 8, 1>;
+    }
+  }
+  return qmv<S, Bits, 4, 1>;
 }
 
 template <typename S>
@@ -179,18 +263,20 @@ void run_qmv(const QmmArgs& args, Encoder& e) {
   while ((8 << p.octet_shift) < w.group_size) {
     ++p.octet_shift;
   }
-  bool one = args.rows == 1;
-  int rows = one ? 1 : 4;
+  bool aligned = reinterpret_cast<uintptr_t>(w.codes) % 8 == 0;
+  int bits = w.bits == 4 || (w.bits == 8 && aligned) ? w.bits : 0;
+  // More lines a block where that leaves blocks enough.
+  int rows = args.rows == 1 ? 1 : 4;
+  bool many = w.rows >= int64_t(device_facts().multiprocessors) * 32;
+  int lines = rows == 1 && bits != 0 && many ? 8 : 4;
+  int64_t warps = std::min<int64_t>(kWarps, (w.cols / 8 + 31) / 32);
   dim3 grid(
-      static_cast<unsigned>((w.rows + kLines - 1) / kLines),
+      static_cast<unsigned>((w.rows + lines - 1) / lines),
       static_cast<unsigned>((args.rows + rows - 1) / rows));
-  void (*kernel)(QmvFloatParams<S>);
-  if (w.bits == 4) {
-    kernel = one ? qmv<S, 4, 1> : qmv<S, 4, 4>;
-  } else {
-    kernel = one ? qmv<S, 0, 1> : qmv<S, 0, 4>;
-  }
-  e.launch(kernel, grid, kThreads, 0, p);
+  QmvKernel<S> kernel = bits == 4   ? choose_kernel<S, 4>(lines, rows)
+                        : bits == 8 ? choose_kernel<S, 8>(lines, rows)
+                                    : choose_kernel<S, 0>(lines, rows);
+  e.launch(kernel, grid, static_cast<unsigned>(warps * 32), 0, p);
 }
 
 }  // namespace
