@@ -74,15 +74,25 @@ std::vector<array> with_rows(
   return copies;
 }
 
+// What a launch needs to know, and which operands are numbers that travel with
+// it or stay the same along the innermost axis.
+template <int arity>
+struct Description {
+  StridedArgs<arity> args{};
+  uint32_t immediates = 0;
+  uint32_t splats = 0;
+};
+
 // Axes and addresses of the operands.
 template <int arity>
-ElementwiseArgs<arity> describe(
+Description<arity> describe(
     const char* name,
     const std::vector<array>& inputs,
     array& out,
     bool in_memory_order,
     Encoder& e) {
-  ElementwiseArgs<arity> args{};
+  Description<arity> found;
+  StridedArgs<arity>& args = found.args;
   args.size = out.size();
   args.wide = !fits_32_bits(out.size());
   if (in_memory_order || out.size() == 1) {
@@ -101,50 +111,84 @@ ElementwiseArgs<arity> describe(
     uint64_t value[2] = {};
     if (e.host_scalar(inputs[k], value)) {
       args.immediate[k] = value[0];
-      args.immediates |= 1u << k;
+      found.immediates |= 1u << k;
     } else {
       args.from[k] = e.in(inputs[k]);
     }
     if (args.axes.strides[k][args.axes.ndim - 1] == 0) {
-      args.splats |= 1u << k;
+      found.splats |= 1u << k;
     }
   }
   args.to = e.out(out);
-  return args;
+  return found;
 }
 
 bool is_aligned(const void* address, size_t bytes) {
   return reinterpret_cast<uintptr_t>(address) % bytes == 0;
 }
 
-// Whether every pack of `pack` elements along the innermost axis is one access
-// in each array.
+// Whether operand k lies in row-major order like the output.
 template <int arity>
-bool goes_in_packs(
-    const ElementwiseArgs<arity>& args,
+bool is_dense(const StridedAxes<arity>& axes, int k) {
+  int64_t expected = 1;
+  for (int i = axes.ndim - 1; i >= 0; --i) {
+    if (axes.strides[k][i] != expected) {
+      return false;
+    }
+    expected *= axes.sizes[i].divisor;
+  }
+  return true;
+}
+
+// Whether packs of operand k begin at addresses that are multiples of a pack.
+template <int arity>
+bool has_packs(
+    const StridedArgs<arity>& args, int k, size_t itemsize, int pack) {
+  const StridedAxes<arity>& axes = args.axes;
+  int last = axes.ndim - 1;
+  if (axes.strides[k][last] != 1 ||
+      !is_aligned(args.from[k], static_cast<size_t>(pack) * itemsize)) {
+    return false;
+  }
+  if (last == 0 || is_dense(axes, k)) {
+    return true;
+  }
+  bool even = axes.sizes[last].divisor % static_cast<uint32_t>(pack) == 0;
+  for (int i = 0; i < last; ++i) {
+    even = even && axes.strides[k][i] % pack == 0;
+  }
+  return even;
+}
+
+// How packs of the output are made; true if no operand needs to be located.
+template <int arity>
+bool plan_reads(
+    Description<arity>& found,
     const std::vector<array>& inputs,
     const array& out,
     int pack) {
-  auto width = static_cast<size_t>(pack);
+  StridedArgs<arity>& args = found.args;
   int last = args.axes.ndim - 1;
-  if (!is_aligned(args.to, width * out.itemsize()) ||
-      (last > 0 && args.axes.sizes[last].divisor % width != 0)) {
-    return false;
-  }
+  auto width = static_cast<uint32_t>(pack);
+  args.in_packs = is_aligned(args.to, width * out.itemsize()) &&
+                  (last == 0 || args.axes.sizes[last].divisor >= width);
+  bool in_order = args.in_packs && last == 0;
   for (int k = 0; k < arity; ++k) {
-    if ((args.splats >> k & 1) != 0) {
-      continue;
-    }
-    bool fits = args.axes.strides[k][last] == 1 &&
-                is_aligned(args.from[k], width * inputs[k].itemsize());
-    for (int i = 0; i < last; ++i) {
-      fits = fits && args.axes.strides[k][i] % pack == 0;
-    }
-    if (!fits) {
-      return false;
+    bool is_splat = (found.splats >> k & 1) != 0 &&
+                    (last == 0 || args.axes.sizes[last].divisor % width == 0);
+    if ((found.immediates >> k & 1) != 0) {
+      args.read[k] = OperandRead::number;
+    } else if (is_splat) {
+      args.read[k] = OperandRead::splat;
+    } else if (has_packs(args, k, inputs[k].itemsize(), pack)) {
+      args.read[k] = OperandRead::pack;
+    } else {
+      args.read[k] = OperandRead::pieces;
+      args.any_pieces = true;
+      in_order = false;
     }
   }
-  return true;
+  return in_order && (arity > 1 || args.read[0] == OperandRead::pack);
 }
 
 // Notes a small operation in the encoder's list; false where the list does not
@@ -152,10 +196,11 @@ bool goes_in_packs(
 template <int arity>
 bool note(
     ElementwiseOp op,
-    const ElementwiseArgs<arity>& args,
+    const Description<arity>& found,
     const std::vector<array>& inputs,
     const array& out,
     Encoder& e) {
+  const StridedArgs<arity>& args = found.args;
   if (args.size > BatchEntry::most_elements || args.axes.ndim != 1 ||
       !(batches(out.dtype()) || out.dtype() == bool_) || !e.can_batch()) {
     return false;
@@ -165,18 +210,19 @@ bool note(
   entry.op = op;
   entry.operands = arity;
   entry.size = static_cast<uint32_t>(args.size);
-  entry.immediates = static_cast<uint8_t>(args.immediates);
-  entry.splats = static_cast<uint8_t>(args.splats);
+  entry.immediates = static_cast<uint8_t>(found.immediates);
+  entry.splats = static_cast<uint8_t>(found.splats);
   entry.types[3] = out.dtype().val();
   entry.elementwise.to = args.to;
   for (int k = 0; k < arity; ++k) {
     bool is_condition = arity == 3 && k == 0;
-    bool is_dense = args.axes.strides[k][0] == 1 || (args.splats >> k & 1) != 0;
+    bool is_dense =
+        args.axes.strides[k][0] == 1 || (found.splats >> k & 1) != 0;
     if (!is_dense || !(batches(inputs[k].dtype()) || is_condition)) {
       return false;
     }
     entry.types[k] = inputs[k].dtype().val();
-    entry.elementwise.from[k] = (args.immediates >> k & 1) != 0
+    entry.elementwise.from[k] = (found.immediates >> k & 1) != 0
                                     ? args.immediate[k]
                                     : reinterpret_cast<uint64_t>(args.from[k]);
   }
@@ -204,7 +250,7 @@ void run(
     const std::vector<array>& given,
     array& out,
     Encoder& e) {
-  if (kernel.function == nullptr) {
+  if (kernel.strided == nullptr) {
     throw std::runtime_error(
         message(name, "has no cuda kernel for ", given.back().dtype(), "."));
   }
@@ -222,23 +268,23 @@ void run(
     }
   }
   prepare_output(*inputs, out, layout, e);
-  auto args = describe<arity>(name, *inputs, out, layout != nullptr, e);
-  if (note<arity>(op, args, *inputs, out, e)) {
+  auto found = describe<arity>(name, *inputs, out, layout != nullptr, e);
+  if (note<arity>(op, found, *inputs, out, e)) {
     return;
   }
-  args.in_packs = goes_in_packs(args, *inputs, out, kernel.pack);
-  if (args.in_packs && args.axes.ndim == 1 && (arity > 1 || args.splats == 0)) {
-    FlatArgs<arity> flat{};
-    std::copy_n(args.from, arity, flat.from);
-    std::copy_n(args.immediate, arity, flat.immediate);
-    flat.to = args.to;
-    flat.size = args.size;
-    flat.numbers = args.splats;
-    flat.immediates = args.immediates;
-    launch(kernel.flat, kernel.flat_items, flat, e);
-  } else {
-    launch(kernel.function, kernel.items, args, e);
+  const StridedArgs<arity>& args = found.args;
+  if (!plan_reads(found, *inputs, out, kernel.pack)) {
+    launch(kernel.strided, kernel.pack, args, e);
+    return;
   }
+  FlatArgs<arity> flat{};
+  std::copy_n(args.from, arity, flat.from);
+  std::copy_n(args.immediate, arity, flat.immediate);
+  flat.to = args.to;
+  flat.size = args.size;
+  flat.numbers = found.splats;
+  flat.immediates = found.immediates;
+  launch(kernel.flat, kernel.flat_items, flat, e);
 }
 
 // The device type by which `canonical` says an operation is done.
@@ -282,18 +328,19 @@ void as_type(const AsType&, const array& x, array& out, Encoder& e) {
   // A repeated element stays one.
   out.set_data(
       memory().buffer(out.itemsize(), e.lane()), 1, x.strides(), x.flags());
-  ElementwiseArgs<1> args{};
+  StridedArgs<1> args{};
   args.size = 1;
   args.axes.ndim = 1;
   uint64_t value[2] = {};
   if (e.host_scalar(x, value)) {
     args.immediate[0] = value[0];
-    args.immediates = 1;
+    args.read[0] = OperandRead::number;
   } else {
     args.from[0] = e.in(x);
+    args.read[0] = OperandRead::splat;
   }
   args.to = e.out(out);
-  e.launch(kernel.function, dim3(1), dim3(kElementwiseThreads), 0, args);
+  e.launch(kernel.strided, dim3(1), dim3(kElementwiseThreads), 0, args);
 }
 
 }  // namespace mlx::core::cuda

@@ -18,7 +18,6 @@ struct ConvertRow {
   using Result = To;
   static constexpr int pack = sizeof(From) > sizeof(To) ? pack_size_v<From>
                                                         : pack_size_v<To>;
-  static constexpr int packs = pack < 16 ? 2 : 1;
   static constexpr int group = 4;
   static constexpr int flat_packs =
       flat_packs_of(arity, pack, sizeof(From), Weight::light);

@@ -5,7 +5,7 @@
 // or more in flight. Whatever fills no pack is left to the last block.
 #pragma once
 
-#include "backend/cuda/elementwise_kernel.cuh"
+#include "backend/cuda/elementwise_strided.cuh"
 
 namespace mlx::core::cuda {
 
@@ -28,34 +28,18 @@ constexpr int flat_blocks_of(int pack, Weight w) {
   return w == Weight::light && pack <= 8 ? 6 : 4;
 }
 
-/// All packs that a thread takes of operand k. Elements of less than 4 bytes
-/// stay together in words until they are used, else each holds a register.
+/// All packs that a thread takes of operand k.
 template <int k, typename T, int N, int packs>
 struct FlatOperand {
   static constexpr int step = kElementwiseThreads * N;
-  static constexpr int bytes = N * sizeof(T);
-  using Word = std::conditional_t<
-      sizeof(T) >= 4,
-      T,
-      std::conditional_t<bytes % 4 == 0, uint32_t, uint16_t>>;
-  static constexpr int words = bytes / sizeof(Word);
-  Pack<Word, words> v[packs];
+  Held<T, N> held[packs];
 
-  __device__ __forceinline__ Pack<T, N> pack(int p) const {
-    Pack<T, N> elements;
-    memcpy(&elements, &v[p], sizeof(elements));
-    return elements;
-  }
   /// What stands in the place of an array.
   template <int arity>
   static __device__ __forceinline__ T number(const FlatArgs<arity>& args) {
-    T x;
-    if ((args.immediates >> k & 1) != 0) {
-      memcpy(&x, &args.immediate[k], sizeof(T));  // the low bytes
-    } else {
-      x = *static_cast<const T*>(args.from[k]);
-    }
-    return x;
+    return (args.immediates >> k & 1) != 0
+               ? number_in<T>(args.immediate[k])
+               : *static_cast<const T*>(args.from[k]);
   }
   template <int arity>
   static __device__ __forceinline__ bool is_number(
@@ -68,20 +52,10 @@ struct FlatOperand {
   __device__ __forceinline__ void read(
       const FlatArgs<arity>& args, size_t at, int left) {
     if (is_number(args)) {
-      Pack<T, sizeof(Word) / sizeof(T)> repeated;
       T x = number(args);
 #pragma unroll
-      for (int j = 0; j < static_cast<int>(sizeof(Word) / sizeof(T)); ++j) {
-        repeated[j] = x;
-      }
-      Word word;
-      memcpy(&word, &repeated, sizeof(Word));
-#pragma unroll
       for (int p = 0; p < packs; ++p) {
-#pragma unroll
-        for (int j = 0; j < words; ++j) {
-          v[p][j] = word;
-        }
+        held[p].fill(x);
       }
       return;
     }
@@ -89,7 +63,7 @@ struct FlatOperand {
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (left >= p * step + N) {
-        v[p] = load_pack<words>(reinterpret_cast<const Word*>(from + p * step));
+        held[p].load(from + p * step);
       }
     }
   }
@@ -122,21 +96,16 @@ struct FlatValues {
       c.read(args, at, left);
     }
   }
-  __device__ __forceinline__ Pack<typename Row::Result, Row::pack> results(
+  __device__ __forceinline__ Pack<typename Row::Result, Row::pack> made(
       int p) const {
-    Pack<typename Row::Result, Row::pack> made;
-    auto x = a.pack(p);
-#pragma unroll
-    for (int j = 0; j < Row::pack; ++j) {
-      if constexpr (Row::arity == 1) {
-        made[j] = Row::of(x[j]);
-      } else if constexpr (Row::arity == 2) {
-        made[j] = Row::of(x[j], b.pack(p)[j]);
-      } else {
-        made[j] = Row::of(x[j], b.pack(p)[j], c.pack(p)[j]);
-      }
+    constexpr int N = Row::pack;
+    if constexpr (Row::arity == 1) {
+      return results<Row, N>(a.held[p].get());
+    } else if constexpr (Row::arity == 2) {
+      return results<Row, N>(a.held[p].get(), b.held[p].get());
+    } else {
+      return results<Row, N>(a.held[p].get(), b.held[p].get(), c.held[p].get());
     }
-    return made;
   }
   static __device__ __forceinline__ typename Row::Result one(
       const Args& args, size_t at) {
@@ -169,7 +138,7 @@ __global__ void __launch_bounds__(kElementwiseThreads, Row::flat_blocks)
   to += at;
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
-    auto made = in.results(p);
+    auto made = in.made(p);
     if (left >= p * step + N) {
       store_pack(to + p * step, made);
     }
@@ -186,10 +155,9 @@ __global__ void __launch_bounds__(kElementwiseThreads, Row::flat_blocks)
 template <typename Row>
 ElementwiseKernel<Row::arity> elementwise_kernel_of() {
   return {
-      &detail::elementwise_kernel<Row>,
+      &detail::elementwise_strided<Row>,
       &detail::elementwise_flat<Row>,
       Row::pack,
-      Row::pack * Row::packs,
       Row::pack * Row::flat_packs};
 }
 

@@ -88,7 +88,6 @@ struct TableRow {
   static constexpr bool light = weight == Weight::light;
   static constexpr int most = pack_size_v<T>;
   static constexpr int pack = light || most < 4 ? most : 4;
-  static constexpr int packs = light && sizeof(T) > 1 ? 2 : 1;
   static constexpr int group = light ? 4 : 1;
   static constexpr int flat_packs =
       flat_packs_of(arity, pack, sizeof(T), weight);

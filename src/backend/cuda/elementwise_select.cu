@@ -15,7 +15,6 @@ struct SelectRow {
   using Other = T;
   using Result = T;
   static constexpr int pack = pack_size_v<T>;
-  static constexpr int packs = 2;
   static constexpr int group = 4;
   static constexpr int flat_packs =
       detail::flat_packs_of(arity, pack, sizeof(T), detail::Weight::light);
