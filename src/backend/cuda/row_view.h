@@ -54,13 +54,17 @@ void visit_packs(int packs, F&& f) {
   }
 }
 
+/// Whether blocks take row after row, reading the next while they work on one;
+/// else each takes one, and others that run beside it read meanwhile.
+constexpr bool kRowsInTurn = true;
+
 /// Blocks for a kernel whose blocks take row after row: as many as run at
 /// once, so that all end together.
 template <typename... P>
 dim3 row_grid(void (*kernel)(P...), const RowSplit& split, int64_t rows) {
   int64_t blocks = split.blocks(rows);
   int64_t processors = device_facts().multiprocessors;
-  if (blocks > 2 * processors) {
+  if (kRowsInTurn && blocks > 2 * processors) {
     int at_once = 0;
     check(
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -1,6 +1,9 @@
 // A packed row up to 32 KiB stays in registers from its only reading to its
 // only writing; a block reads its next row while it works on one. Other rows
-// are read twice: a running maximum and sum, then the results.
+// are read twice: a running maximum and sum, then the results. Few of those are
+// spread over clusters of blocks.
+#include <cooperative_groups.h>
+
 #include "backend/cuda/device/row.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/row_view.h"
@@ -9,6 +12,11 @@
 namespace mlx::core::cuda {
 
 namespace {
+
+// Blocks of the cluster that takes a long row, and the most rows that are
+// spread so.
+constexpr int kSpread = 8;
+constexpr int kFewRows = 16;
 
 template <typename T>
 struct Rows {
@@ -197,6 +205,95 @@ __global__ void __launch_bounds__(kWalkThreads) softmax_walk(Rows<T> a) {
   }
 }
 
+// A cluster of eight blocks a row, so that a row of a vocabulary has the
+// processing and the bandwidth of eight processors; 32 KiB a block in flight,
+// 256 KiB a row. What was read last is still in registers when results are
+// written, which goes backwards.
+template <typename T>
+__global__ void __cluster_dims__(kSpread, 1, 1)
+    __launch_bounds__(kHeldThreads, 1) softmax_spread(Rows<T> a) {
+  using A = compute_t<T>;
+  constexpr int N = pack_size_v<T>;
+  constexpr int K = 4;
+  using Row = HeldRow<T, K>;
+  __shared__ A shared[64];
+  __shared__ A of_block[2];
+  RowCombiner<A> combine(shared);
+  auto cluster = cooperative_groups::this_cluster();
+  int blocks = static_cast<int>(cluster.num_blocks());
+  int64_t share = (a.n / N + blocks - 1) / blocks * N;
+  int64_t begin = cluster.block_rank() * share;
+  int64_t n = a.n - begin < share ? a.n - begin : share;
+  int64_t row = blockIdx.x / kSpread;
+  const T* x = a.x + row * a.pitch + begin;
+  T* y = a.y + row * a.n + begin;
+  int64_t step = static_cast<int64_t>(K) * N * blockDim.x;
+  auto left_at = [&](int64_t at) {
+    return static_cast<int>(n - at < step ? n - at : step);
+  };
+  Row held;
+  Running<T> mine;
+  int64_t last = 0;
+  for (int64_t at = 0; at < n; at += step) {
+    held.fill(-infinity<A>());
+    held.load(x + at, left_at(at));
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      A values[N];
+      held.packs[k].split(values);
+      mine.add(values);
+    }
+    last = at;
+  }
+  A top = combine(mine.top, -infinity<A>(), LargerOf());
+  A scale = mine.top == top ? A(1) : exponential<T>(mine.top - top);
+  A sum = combine(mine.sum * scale, A(0), SumOf());
+  if (threadIdx.x == 0) {
+    of_block[0] = top;
+    of_block[1] = sum;
+  }
+  cluster.sync();
+  for (int i = 0; i < blocks; ++i) {
+    top = larger_of(top, cluster.map_shared_rank(of_block, i)[0]);
+  }
+  sum = A(0);
+  for (int i = 0; i < blocks; ++i) {
+    const A* other = cluster.map_shared_rank(of_block, i);
+    scale = other[0] == top ? A(1) : exponential<T>(other[0] - top);
+    sum += other[1] * scale;
+  }
+  // Nobody's shared memory goes while others read it.
+  cluster.sync();
+  if (a.only_sum) {
+    if (cluster.block_rank() == 0 && threadIdx.x == 0) {
+      a.y[row] = convert<T>(top + log(sum));
+    }
+    return;
+  }
+  // As in rows that are held, where inf - inf spoils the sum.
+  A factor = is_finite(top) ? A(1) / sum : A(__builtin_nanf(""));
+  for (int64_t at = last; at >= 0; at -= step) {
+    int left = left_at(at);
+    if (at != last) {
+      held.load(x + at, left);
+    }
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      A values[N];
+      held.packs[k].split(values);
+#pragma unroll
+      for (A& v : values) {
+        v = exponential<T>(v - top) * factor;
+      }
+      if (Row::place(k) < left) {
+        RowPack<T> pack;
+        pack.join(values);
+        pack.store(y + at + Row::place(k));
+      }
+    }
+  }
+}
+
 void softmax_rows(const RowView& view, array& out, bool only_sum, Encoder& e) {
   visit_real_float(out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -208,7 +305,10 @@ void softmax_rows(const RowView& view, array& out, bool only_sum, Encoder& e) {
       dim3 grid = row_grid(kernel, split, view.rows);
       e.launch(kernel, grid, split.block, 0, rows);
     };
-    if (split.packs == 0) {
+    if (split.packs == 0 && packed && view.rows <= kFewRows) {
+      dim3 grid(static_cast<unsigned>(view.rows * kSpread));
+      e.launch(softmax_spread<T>, grid, dim3(kHeldThreads), 0, rows);
+    } else if (split.packs == 0) {
       launch(packed ? &softmax_walk<T, true> : &softmax_walk<T, false>);
     } else {
       visit_packs(
