@@ -72,12 +72,18 @@ struct Held {
     memcpy(&v, &elements, sizeof(v));
   }
   __device__ __forceinline__ void fill(T x) {
-    Pack<T, N> elements;
+    constexpr int of_word = sizeof(Word) / sizeof(T);
+    Pack<T, of_word> elements;
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
+    for (int j = 0; j < of_word; ++j) {
       elements[j] = x;
     }
-    set(elements);
+    Word word;
+    memcpy(&word, &elements, sizeof(word));
+#pragma unroll
+    for (int j = 0; j < words; ++j) {
+      v[j] = word;
+    }
   }
   __device__ __forceinline__ Pack<T, N> get() const {
     Pack<T, N> elements;
