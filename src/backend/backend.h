@@ -26,8 +26,6 @@ using DeviceInfo =
 /// skipped, and the events carry the error.
 struct EvalContext {
   Error error;
-  /// Whether the caller goes on without waiting (async_eval).
-  bool deferred = false;
 };
 
 /// Work that was recorded once and can be submitted again as one piece. It

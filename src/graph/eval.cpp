@@ -217,7 +217,6 @@ class Run {
   void submit(Backend& backend, Stream s, array& slot) {
     if (!context_) {
       context_ = std::make_shared<EvalContext>();
-      context_->deferred = async_;
     }
     for (const array& in : slot.inputs()) {
       wait_on_stream(backend, s, in);

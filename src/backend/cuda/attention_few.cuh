@@ -52,6 +52,55 @@ struct Features {
   }
 };
 
+/// Keys and values on their way from memory: a thread copies what it will use
+/// itself, some steps ahead, into slots of shared memory that nobody else
+/// touches, so there is nothing to meet for. 16 bytes a slot.
+template <typename T, int depth>
+struct Ring {
+  static constexpr int packs = Features<T>::packs;
+  static constexpr int stages = sizeof(T) == 2 ? 3 : 2;
+  static constexpr int slots = 2 * depth * packs;  // of a thread and stage
+  static constexpr size_t bytes = size_t(16) * kFewThreads * slots * stages;
+
+  uint4* mine;  // of this thread; its slots lie kFewThreads apart
+
+  __device__ __forceinline__ uint4* slot(int stage, int which) const {
+    return mine + (stage * slots + which) * kFewThreads;
+  }
+  /// The features of key (kind 0) or value (kind 1) number u.
+  __device__ __forceinline__ void copy(
+      int stage, int kind, int u, const T* from, bool exists) const {
+#pragma unroll
+    for (int i = 0; i < packs; ++i) {
+      uint4* to = slot(stage, (kind * depth + u) * packs + i);
+      auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+      int size = exists ? 16 : 0;  // what does not exist becomes zero
+      asm volatile(
+          "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
+          "l"(from + i * (8 / packs)),
+          "r"(size)
+          : "memory");
+    }
+  }
+  __device__ __forceinline__ static void close_stage() {
+    asm volatile("cp.async.commit_group;");
+  }
+  __device__ __forceinline__ static void await_oldest() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(stages - 1) : "memory");
+  }
+  __device__ __forceinline__ static void await_all() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+  }
+  __device__ __forceinline__ void read(
+      int stage, int kind, int u, Features<T>& to) const {
+#pragma unroll
+    for (int i = 0; i < packs; ++i) {
+      uint4 found = *slot(stage, (kind * depth + u) * packs + i);
+      memcpy(&to.raw[i], &found, 16);
+    }
+  }
+};
+
 // The score of one row and key in units of log 2, from its product.
 template <typename T>
 __device__ __forceinline__ float finish_score(
@@ -222,27 +271,62 @@ __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
                   mask_size;
   }
 
-  const T* k = static_cast<const T*>(p.k) + b * p.k_strides[0] +
-               kv_head * p.k_strides[1] + feature;
-  const T* v = static_cast<const T*>(p.v) + b * p.v_strides[0] +
-               kv_head * p.v_strides[1] + feature;
-  int end = min(p.keys, (split + 1) * keys_per_split);
-  for (int base = split * keys_per_split; base < end;
-       base += slots * kFewDepth) {
+  const T* k0 = static_cast<const T*>(p.k) + b * p.k_strides[0] +
+                kv_head * p.k_strides[1];
+  const T* v0 = static_cast<const T*>(p.v) + b * p.v_strides[0] +
+                kv_head * p.v_strides[1];
+  const T* k = k0 + feature;
+  const T* v = v0 + feature;
+  bool is_plain = p.mask_kind == MaskKind::none && !p.causal;
+  int first_key = split * keys_per_split;
+  int end = min(p.keys, first_key + keys_per_split);
+  constexpr int step = slots * kFewDepth;
+  extern __shared__ uint4 shared[];
+  Ring<T, kFewDepth> ring{shared + threadIdx.x};
+  constexpr int stages = Ring<T, kFewDepth>::stages;
+  auto fetch = [&](int stage, int base) {
+#pragma unroll
+    for (int u = 0; u < kFewDepth; ++u) {
+      int key = base + u * slots + slot;
+      bool is_key = key < end && feature < p.features;
+      bool is_value = key < end && feature < p.value_features;
+      // A copy of nothing still wants an address that exists.
+      ring.copy(stage, 0, u, is_key ? k + key * p.k_strides[2] : k0, is_key);
+      ring.copy(
+          stage, 1, u, is_value ? v + key * p.v_strides[2] : v0, is_value);
+    }
+    ring.close_stage();
+  };
+  if constexpr (packed) {
+#pragma unroll
+    for (int i = 0; i + 1 < stages; ++i) {
+      fetch(i, first_key + i * step);
+    }
+  }
+  int stage = 0;
+  for (int base = first_key; base < end; base += step) {
     float score[kFewDepth][rows];
     Features<T> values[kFewDepth];
     Features<T> found[kFewDepth];
+    if constexpr (packed) {
+      fetch(stage == 0 ? stages - 1 : stage - 1, base + (stages - 1) * step);
+      ring.await_oldest();
 #pragma unroll
-    for (int u = 0; u < kFewDepth; ++u) {
-      int key = base + u * slots + slot;
-      int valid = key < end ? p.features - feature : 0;
-      found[u].template load<packed>(k + key * p.k_strides[2], valid);
-    }
+      for (int u = 0; u < kFewDepth; ++u) {
+        ring.read(stage, 0, u, found[u]);
+        ring.read(stage, 1, u, values[u]);
+      }
+      stage = stage + 1 == stages ? 0 : stage + 1;
+    } else {
 #pragma unroll
-    for (int u = 0; u < kFewDepth; ++u) {
-      int key = base + u * slots + slot;
-      int valid = key < end ? p.value_features - feature : 0;
-      values[u].template load<packed>(v + key * p.v_strides[2], valid);
+      for (int u = 0; u < kFewDepth; ++u) {
+        int key = base + u * slots + slot;
+        bool exists = key < end;
+        found[u].template load<false>(
+            k + key * p.k_strides[2], exists ? p.features - feature : 0);
+        values[u].template load<false>(
+            v + key * p.v_strides[2], exists ? p.value_features - feature : 0);
+      }
     }
 #pragma unroll
     for (int u = 0; u < kFewDepth; ++u) {
@@ -266,9 +350,11 @@ __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
 #pragma unroll
       for (int u = 0; u < kFewDepth; ++u) {
         int key = base + u * slots + slot;
-        score[u][r] =
-            key < end ? finish_score<T>(p, score[u][r], mask[r], key, limit[r])
-                      : -INFINITY;
+        if (key >= end) {
+          score[u][r] = -INFINITY;
+        } else if (!is_plain) {
+          score[u][r] = finish_score<T>(p, score[u][r], mask[r], key, limit[r]);
+        }
         most = fmaxf(most, score[u][r]);
       }
       float scaled = exp2f(m[r] - safe(most));
@@ -290,7 +376,11 @@ __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
     }
   }
 
-  __shared__ float joined[kFewWarps][rows][lanes * 8 + 2];
+  using Joined = float[rows][lanes * 8 + 2];
+  static_assert(sizeof(Joined) * kFewWarps <= Ring<T, kFewDepth>::bytes);
+  ring.await_all();
+  __syncthreads();  // nobody reads or fills the ring any more
+  auto* joined = reinterpret_cast<Joined*>(shared);
   int warp = threadIdx.x / 32;
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
@@ -350,11 +440,17 @@ __global__ void __launch_bounds__(kFewThreads) attention_few_kernel(
 
 // Blocks of a kernel that run at a time.
 template <typename Kernel>
-size_t blocks_at_a_time(Kernel kernel) {
+size_t blocks_at_a_time(Kernel kernel, size_t shared) {
   int per_processor = 1;
   check(
+      cudaFuncSetAttribute(
+          kernel,
+          cudaFuncAttributeMaxDynamicSharedMemorySize,
+          static_cast<int>(shared)),
+      "asking for shared memory");
+  check(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-          &per_processor, kernel, kFewThreads, 0),
+          &per_processor, kernel, kFewThreads, shared),
       "asking for the occupancy");
   return size_t(per_processor) * device_facts().multiprocessors;
 }
@@ -367,7 +463,8 @@ void launch_few(const AttentionProblem& p, Encoder& e) {
   size_t heads = size_t(p.batch) * p.kv_heads * ((all_rows + rows - 1) / rows);
   // One round of blocks. A split is worth its share of the second kernel from
   // 4 steps on.
-  static const size_t at_a_time = blocks_at_a_time(kernel);
+  constexpr size_t shared = Ring<T, kFewDepth>::bytes;
+  static const size_t at_a_time = blocks_at_a_time(kernel, shared);
   size_t most = std::clamp(p.keys / (4 * step), 1, kMostSplits);
   auto splits =
       static_cast<int>(std::clamp<size_t>(at_a_time / heads, 1, most));
@@ -376,14 +473,15 @@ void launch_few(const AttentionProblem& p, Encoder& e) {
   splits = std::max(1, (p.keys + per_split - 1) / per_split);
   auto blocks = static_cast<unsigned>(heads * splits);
   if (splits == 1) {
-    e.launch(kernel, blocks, kFewThreads, 0, p, splits, per_split, nullptr);
+    e.launch(
+        kernel, blocks, kFewThreads, shared, p, splits, per_split, nullptr);
     return;
   }
   size_t out_rows = size_t(p.batch) * p.kv_heads * all_rows;
   Scratch partial =
       e.scratch(out_rows * splits * (p.value_features + 2) * sizeof(float));
   auto* to = partial.get<float>();
-  e.launch(kernel, blocks, kFewThreads, 0, p, splits, per_split, to);
+  e.launch(kernel, blocks, kFewThreads, shared, p, splits, per_split, to);
   e.launch(
       join_splits<T>,
       static_cast<unsigned>(out_rows),

@@ -58,25 +58,6 @@ void check_work(cudaError_t status, Encoder& e) {
       ". With MLX_CUDA_SYNC=1 each is waited for and the one is named.");
 }
 
-void defer(Stream s, std::function<void()> task) {
-  encoder(s).worker().enqueue(std::move(task));
-}
-
-// Deferred work comes before what this thread launches itself.
-void settle(Stream s) {
-  encoder(s).worker().synchronize();
-}
-
-// Keeps an error for those who wait.
-template <typename F>
-void attempt(EvalContext& context, F f) {
-  try {
-    f();
-  } catch (const std::exception& e) {
-    context.error.set_message(std::make_shared<std::string>(e.what()));
-  }
-}
-
 class CudaEvent final : public detail::EventState {
  public:
   explicit CudaEvent(Stream s) : stream_(s), event_(event_pool().take()) {}
@@ -100,17 +81,13 @@ class CudaEvent final : public detail::EventState {
 
   void wait(Stream s) override {
     if (s.device == Device::gpu) {
-      settle(s);
       wait_on(encoder(s));
     } else {
       wait();
     }
   }
 
-  void signal(Stream s) override {
-    settle(s);
-    record_on(encoder(s));
-  }
+  void signal(Stream s) override { record_on(encoder(s)); }
 
   bool is_signaled() const override {
     return done_.load(std::memory_order_acquire) ||
@@ -264,29 +241,19 @@ class CudaBackend final : public Backend {
 
   void run_inline(array& node) override {
     Stream s = node.primitive().stream();
-    settle(s);
     run_node(node, node.is_tracer(), encoder(s));
     wait_for_stream(s);
   }
 
-  // Launches stay in the stream's order; what goes wrong in a kernel is found
-  // by who waits. A caller that goes on without waiting builds its next graph
-  // while a worker launches this one.
+  // Launched by the caller, also when it goes on without waiting: a worker
+  // thread that launches takes longer, and slows down who builds the next
+  // graph, by passing memory and counts between cores. Launches stay in the
+  // stream's order; what goes wrong in a kernel is found by who waits.
   void submit(array node, std::shared_ptr<EvalContext> context) override {
-    Stream s = node.primitive().stream();
-    bool keep = node.is_tracer();  // a matter of this thread
-    if (!context->deferred) {
-      settle(s);
-      if (!context->error.valid()) {
-        run_node(node, keep, encoder(s));
-      }
-      return;
+    if (!context->error.valid()) {
+      bool keep = node.is_tracer();
+      run_node(node, keep, encoder(node.primitive().stream()));
     }
-    defer(s, [s, node = std::move(node), keep, context]() mutable {
-      if (!context->error.valid()) {
-        attempt(*context, [&] { run_node(node, keep, encoder(s)); });
-      }
-    });
   }
 
   bool runs_inline(Stream) const override { return false; }
@@ -298,44 +265,25 @@ class CudaBackend final : public Backend {
 
   void signal(
       Stream s, Event event, std::shared_ptr<EvalContext> context) override {
-    auto post = [s, event, context]() mutable {
-      event.set_error(context->error);
-      event.cast<CudaEvent>().record_on(encoder(s));
-    };
-    if (context->deferred) {
-      defer(s, post);
-    } else {
-      settle(s);
-      post();
-    }
+    event.set_error(context->error);
+    event.cast<CudaEvent>().signal(s);
   }
 
   // Another backend's event is waited for by who launches: its result has to
   // be copied to the device by the same thread.
   void wait(
       Stream s, Event event, std::shared_ptr<EvalContext> context) override {
-    auto await = [s, event, context]() mutable {
-      if (event.stream().device != Device::gpu) {
-        event.cast<detail::EventState>().wait();
-      } else if (event.stream() != s) {  // else the order is enough
-        event.cast<CudaEvent>().wait_on(encoder(s));
-      }
-      context->error.store_if_valid(event.load_error());
-    };
-    if (context->deferred) {
-      defer(s, [await, context]() mutable { attempt(*context, await); });
-    } else {
-      settle(s);
-      await();
+    if (event.stream().device != Device::gpu) {
+      event.cast<detail::EventState>().wait();
+    } else if (event.stream() != s) {  // else the order is enough
+      event.cast<CudaEvent>().wait_on(encoder(s));
     }
+    context->error.store_if_valid(event.load_error());
   }
 
   void flush(Stream) override {}
 
-  void synchronize(Stream s) override {
-    settle(s);
-    wait_for_stream(s);
-  }
+  void synchronize(Stream s) override { wait_for_stream(s); }
 
   std::shared_ptr<Recording> record(
       Stream s, const std::function<void()>& work) override;
@@ -358,7 +306,6 @@ class CudaBackend final : public Backend {
 
 std::shared_ptr<Recording> CudaBackend::record(
     Stream s, const std::function<void()>& work) {
-  settle(s);
   Encoder& e = encoder(s);
   auto recording = std::make_shared<CudaRecording>(s, e);
   check(

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "backend/common/stream_worker.h"
 #include "backend/cuda/allocator.h"
 #include "backend/cuda/batch.h"
 #include "backend/cuda/check.h"
@@ -119,8 +118,6 @@ class Encoder {
   void upload(void* to, const void* from, size_t bytes);
 
   std::mutex& mutex() { return mutex_; }
-  /// Who launches what its caller does not wait for.
-  StreamWorker& worker() { return worker_; }
   Lane& lane() { return *lane_; }
   /// Allocations come from `lane`; returns the one before.
   Lane* set_lane(Lane* lane) { return std::exchange(lane_, lane); }
@@ -152,7 +149,6 @@ class Encoder {
   Lane own_lane_;
   Lane* lane_;
   std::mutex mutex_;
-  StreamWorker worker_;
   Batch<kManyEntries> batch_;
   bool met_others_ = false;
   std::vector<const char*> ops_;

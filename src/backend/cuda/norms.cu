@@ -232,7 +232,7 @@ bool note_rms_norm(
     Encoder& e) {
   const void* from = e.in(view.data);
   const void* scale = weight ? e.in(*weight) : nullptr;
-  if (view.rows > 4 || view.rows * view.n > 8192 ||
+  if (view.rows > 4 || view.rows * view.n > 8192 || view.pitch < 0 ||
       view.rows * view.pitch > 65536 || !batches(out.dtype()) ||
       !e.can_batch()) {
     return false;

@@ -177,8 +177,9 @@ void fill_frequencies(
 template <typename T>
 bool note_rope(const Rope<T>& a, const array& out, Encoder& e) {
   if (a.batch != 1 || a.tokens != 1 || a.offset || !batches(out.dtype()) ||
-      out.size() > BatchEntry::most_elements || a.freqs_stride > 65536 ||
-      a.head_stride > 65536 || !e.can_batch()) {
+      out.size() > BatchEntry::most_elements || a.freqs_stride < 0 ||
+      a.freqs_stride > 65536 || a.head_stride < 0 || a.head_stride > 65536 ||
+      !e.can_batch()) {
     return false;
   }
   BatchEntry entry{};
