@@ -266,26 +266,25 @@ void norm(
     return;
   }
   RowView view = row_view(x, e);
-  std::vector<array> parameters;
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    parameters.push_back(row_contiguous(inputs[i], e));
-  }
-  const array* scale = params.has_weight ? &parameters.front() : nullptr;
-  if (!centered && note_rms_norm(view, scale, out, params.eps, e)) {
+  // x stands for what is absent.
+  const array scale = params.has_weight ? row_contiguous(inputs[1], e) : x;
+  const array shift = params.has_bias ? row_contiguous(inputs.back(), e) : x;
+  const array* weight = params.has_weight ? &scale : nullptr;
+  if (!centered && note_rms_norm(view, weight, out, params.eps, e)) {
     return;
   }
   visit_real_float(out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = e.in<T>(view.data);
-    const T* weight = params.has_weight ? e.in<T>(parameters.front()) : nullptr;
-    const T* bias = params.has_bias ? e.in<T>(parameters.back()) : nullptr;
+    const T* factors = params.has_weight ? e.in<T>(scale) : nullptr;
+    const T* bias = params.has_bias ? e.in<T>(shift) : nullptr;
     bool packed =
-        view.is_packed(from) && is_aligned(weight) && is_aligned(bias);
+        view.is_packed(from) && is_aligned(factors) && is_aligned(bias);
     launch_rows(
         Rows<T>{
             from,
             view.pitch,
-            weight,
+            factors,
             bias,
             e.out<T>(out),
             view.rows,
