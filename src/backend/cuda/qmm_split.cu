@@ -1,8 +1,9 @@
 // Quantized matrices as two of a half type, for products as exact as float32's.
 //
 // A number of w is a high part and what it leaves over: 16 bits of mantissa in
-// bfloat16, 22 in float16. Kernels move 16 bytes at a time: eight codes become
-// 32 bytes of w, in four independent steps of a thread.
+// bfloat16, 22 in float16. Threads move 16 bytes at a time, neighbours whole
+// sectors: eight codes become 16 bytes of both parts, in four independent
+// steps.
 #include "backend/cuda/device/codes.cuh"
 #include "backend/cuda/qmm_split.h"
 
@@ -13,6 +14,24 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kSteps = 4;
 
+/// One store of 16 bytes, also where the compiler would make it four.
+template <typename T>
+__device__ __forceinline__ void store_eight(T* to, const Pack<T, 8>& numbers) {
+  uint32_t words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    uint32_t low = reinterpret_cast<const uint16_t&>(numbers[2 * i]);
+    uint32_t high = reinterpret_cast<const uint16_t&>(numbers[2 * i + 1]);
+    words[i] = low | high << 16;
+  }
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to),
+               "r"(words[0]),
+               "r"(words[1]),
+               "r"(words[2]),
+               "r"(words[3])
+               : "memory");
+}
+
 template <typename T>
 struct SplitParams {
   const uint32_t* codes;
@@ -20,8 +39,8 @@ struct SplitParams {
   const T* biases;
   T* out;
   int64_t octets;
-  int64_t pitch;      // from one octet's high parts to the next's
-  int64_t remainder;  // from its high parts to its low ones
+  int64_t pitch;      // from the high parts of four octets to the next
+  int64_t remainder;  // from high parts to their low ones
   int octet_shift;    // octets in a group, as a power of two
   int bits;
 };
@@ -46,34 +65,35 @@ __device__ __forceinline__ void store_split(
     // Nothing is left over of infinity.
     low[i] = convert<T>(isfinite(rest) ? rest : 0.0f);
   }
-  T* to = p.out + octet * p.pitch;
-  store_pack(to, high);
-  store_pack(to + p.remainder, low);
+  T* to = p.out + octet / 4 * p.pitch + octet % 4 * 8;
+  store_eight(to, high);
+  store_eight(to + p.remainder, low);
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) dequantize_split(SplitParams<T> p) {
+__global__ void __launch_bounds__(kThreads, 3)
+    dequantize_split(SplitParams<T> p) {
   int64_t step = int64_t(gridDim.x) * kThreads * kSteps;
   for (int64_t first = int64_t(blockIdx.x) * kThreads * kSteps + threadIdx.x;
        first < p.octets;
        first += step) {
     uint64_t codes[kSteps];
-    float scale[kSteps];
-    float bias[kSteps];
+    T scale[kSteps];
+    T bias[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
-      int64_t octet = first + i * kThreads;
-      if (octet < p.octets) {
-        codes[i] = load_eight_codes(p.codes, octet, p.bits);
-        scale[i] = to_compute(p.scales[octet >> p.octet_shift]);
-        bias[i] = to_compute(p.biases[octet >> p.octet_shift]);
-      }
+      // Past the end the last one is read: no branch parts the loads.
+      int64_t octet = min(first + i * kThreads, p.octets - 1);
+      codes[i] = load_eight_codes(p.codes, octet, p.bits);
+      scale[i] = p.scales[octet >> p.octet_shift];
+      bias[i] = p.biases[octet >> p.octet_shift];
     }
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       int64_t octet = first + i * kThreads;
       if (octet < p.octets) {
-        store_split(p, octet, codes[i], scale[i], bias[i]);
+        store_split(
+            p, octet, codes[i], to_compute(scale[i]), to_compute(bias[i]));
       }
     }
   }
@@ -86,13 +106,13 @@ struct RepeatParams {
   int64_t depth;
   int64_t row_stride;
   int64_t col_stride;
-  int64_t pitch;   // from a run of N numbers to the next
-  int64_t repeat;  // from a run to its repetition
+  int64_t repeat;  // from a number to its repetition
   bool packed;
 };
 
-/// A block takes a row. Remainders meet zero where x is infinite: they are
-/// nothing beside the number itself.
+/// A block takes a row, N numbers a thread: octets, of which four are followed
+/// by their repetition, or single numbers. Remainders meet zero where x is
+/// infinite: they are nothing beside the number itself.
 template <typename T, int N>
 __global__ void __launch_bounds__(kThreads) repeat_row(RepeatParams<T> p) {
   const T* from = p.x + int64_t(blockIdx.x) * p.row_stride;
@@ -112,8 +132,14 @@ __global__ void __launch_bounds__(kThreads) repeat_row(RepeatParams<T> p) {
     for (int i = 0; i < N; ++i) {
       again[i] = isinf(to_compute(x[i])) ? convert<T>(0.0f) : x[i];
     }
-    store_pack(to + run * p.pitch, x);
-    store_pack(to + run * p.pitch + p.repeat, again);
+    int64_t at = N == 8 ? run / 4 * 64 + run % 4 * 8 : run;
+    if constexpr (N == 8) {
+      store_eight(to + at, x);
+      store_eight(to + at + p.repeat, again);
+    } else {
+      store_pack(to + at, x);
+      store_pack(to + at + p.repeat, again);
+    }
   }
 }
 
@@ -126,8 +152,8 @@ void run_dequantize(
       .biases = static_cast<const T*>(w.biases),
       .out = static_cast<T*>(out),
       .octets = w.rows * w.cols / 8,
-      .pitch = transpose ? 16 : 8,
-      .remainder = transpose ? 8 : w.rows * w.cols,
+      .pitch = transpose ? 64 : 32,
+      .remainder = transpose ? 32 : w.rows * w.cols,
       .octet_shift = 0,
       .bits = w.bits};
   while ((8 << p.octet_shift) < w.group_size) {
@@ -145,8 +171,7 @@ void run_repeat(const QmmArgs& args, void* out, Encoder& e) {
       .depth = args.depth(),
       .row_stride = args.row_stride,
       .col_stride = args.col_stride,
-      .pitch = args.transpose ? 16 : 1,
-      .repeat = args.transpose ? 8 : args.depth(),
+      .repeat = args.transpose ? 32 : args.depth(),
       .packed = args.transpose && args.col_stride == 1 &&
                 reinterpret_cast<uintptr_t>(args.x) % 16 == 0 &&
                 (args.rows == 1 || args.row_stride % 8 == 0)};

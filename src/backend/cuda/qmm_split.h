@@ -7,8 +7,8 @@ namespace mlx::core::cuda {
 
 /// Writes w as a matrix of twice the depth: every number as what its half type
 /// makes of it and what that leaves over. The depth is that of the product:
-/// rows of w with `transpose` hold octets of both in turn; without, the rows of
-/// remainders follow.
+/// rows of w with `transpose` hold 32 numbers, then what these leave over;
+/// without, the rows of remainders follow.
 void dequantize_split(
     const QuantizedMatrix& w, bool transpose, void* out, Encoder& e);
 

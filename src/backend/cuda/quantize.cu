@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kThreads) quantize_groups(
 }
 
 template <typename S, typename T>
-__global__ void __launch_bounds__(kThreads) dequantize_codes(
+__global__ void __launch_bounds__(kThreads, 3) dequantize_codes(
     const uint32_t* words,
     const S* scales,
     const S* biases,
@@ -151,16 +151,15 @@ __global__ void __launch_bounds__(kThreads) dequantize_codes(
        first < eights;
        first += step) {
     uint64_t codes[kSteps];
-    float scale[kSteps];
-    float bias[kSteps];
+    S scales_of[kSteps];
+    S biases_of[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
-      int64_t at = first + i * kThreads;
-      if (at < eights) {
-        codes[i] = load_eight_codes(words, at, bits);
-        scale[i] = to_compute(scales[at >> eights_per_group_log2]);
-        bias[i] = to_compute(biases[at >> eights_per_group_log2]);
-      }
+      // Past the end the last one is read: no branch parts the loads.
+      int64_t at = min(first + i * kThreads, eights - 1);
+      codes[i] = load_eight_codes(words, at, bits);
+      scales_of[i] = scales[at >> eights_per_group_log2];
+      biases_of[i] = biases[at >> eights_per_group_log2];
     }
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
@@ -168,6 +167,8 @@ __global__ void __launch_bounds__(kThreads) dequantize_codes(
       if (at >= eights) {
         continue;
       }
+      auto scale = to_compute(scales_of[i]);
+      auto bias = to_compute(biases_of[i]);
       constexpr int V = pack_size_v<T>;
 #pragma unroll
       for (int j = 0; j < 8; j += V) {
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(kThreads) dequantize_codes(
         for (int k = 0; k < V; ++k) {
           auto code = static_cast<uint32_t>(codes[i]) & mask;
           codes[i] >>= bits;
-          pack[k] = convert<T>(fmaf(code_value(code), scale[i], bias[i]));
+          pack[k] = convert<T>(fmaf(code_value(code), scale, bias));
         }
         store_pack(out + at * 8 + j, pack);
       }
