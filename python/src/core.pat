@@ -10,3 +10,8 @@ mlx.core.__prefix__:
         def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
         def __dlpack_device__(self) -> tuple[int, int]: ...
 
+
+# What Python 3.12 and newer show of a type with a buffer; the stub is one for
+# all versions.
+mlx\.core\.array\.__(buffer|release_buffer)__:
+

@@ -25,9 +25,13 @@ CASES = REFERENCE["cases"]
 TIE = 0.02
 # Sums in another order, over 30 layers; logits reach 25. Measured: 4e-5.
 FLOAT32_BOUND = 2e-4
-# 8 bits of mantissa: the MEAN of |difference| over the vocabulary. Measured: 0.052
-# (float16: 0.030).
-BFLOAT16_BOUND = 0.08
+# The MEAN of |difference| over the vocabulary, logits reach 25. Rounding to a half
+# type makes the network chaotic: one code more or less in an outlier of a layer
+# moves all logits, so another order of the same sums gives another mean. Measured
+# with prompts in pieces of 37, 20, 13, 7, 5, 3 and 1: bfloat16 0.05 to 0.18 on a
+# CPU, 0.24 on a GPU; float16 0.02 to 0.06. A factor that is rounded wrongly or left
+# out gives more than 1.
+HALF_BOUNDS = {"bfloat16": 0.4, "float16": 0.12}
 
 LoadModel = Callable[[mx.Dtype], Llama]
 
@@ -76,12 +80,18 @@ def test_float32_logits_are_those_of_the_reference(load_model: LoadModel) -> Non
     assert difference.max() < FLOAT32_BOUND
 
 
-def test_bfloat16_stays_close_to_the_reference(load_model: LoadModel) -> None:
-    model = load_model(mx.bfloat16)
+@pytest.mark.parametrize("piece", [64, 7])
+@pytest.mark.parametrize("dtype", HALF_BOUNDS)
+def test_half_types_stay_close_to_the_reference(
+    load_model: LoadModel, dtype: str, piece: int
+) -> None:
+    model = load_model(getattr(mx, dtype))
     expected = np.load(DATA / "smollm2_logits.npy")
     ids = CASES[REFERENCE["logits_prompt"]]["ids"]
-    difference = np.abs(logits_of(model, ids, model.new_cache()) - expected)
-    assert difference.mean() < BFLOAT16_BOUND
+    cache = model.new_cache()
+    for start in range(0, len(ids), piece):
+        logits = logits_of(model, ids[start : start + piece], cache)
+    assert np.abs(logits - expected).mean() < HALF_BOUNDS[dtype]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["prompt"][:20] for case in CASES])
