@@ -32,7 +32,8 @@ if [ "${1:-}" = --sanitizer ]; then
   exit
 fi
 
+# The others are about the CPU: their own operations have no gpu kernel.
 if [ -x "$build/tests/mlx_tests" ]; then
-  "$build/tests/mlx_tests" --gtest_brief=1
+  "$build/tests/mlx_tests" --gtest_brief=1 --gtest_filter='Cuda*'
 fi
 "$python" -m pytest -q -p no:cacheprovider "$@"

@@ -20,6 +20,19 @@ pytestmark = [
 ]
 
 
+DTYPES = (
+    *("bool_", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32"),
+    *("int64", "float16", "bfloat16", "float32", "float64", "complex64"),
+)
+
+
+def same(got, want, bound, what):
+    wide = mx.complex64 if got.dtype == mx.complex64 else mx.float64
+    assert got.dtype == want.dtype, what
+    got, want = (np.array(x.astype(wide, mx.cpu)) for x in (got, want))
+    np.testing.assert_allclose(got, want, bound, bound, err_msg=what)
+
+
 def run_python(code):
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -149,6 +162,63 @@ class TestSmallOperations:
                     for device in (mx.gpu, mx.cpu)
                 )
                 np.testing.assert_allclose(np.array(y), np.array(z), 1e-5, 1e-5)
+
+
+class TestLongerThanAList:
+    """Small operations go out together; these have kernels of their own, for
+    operands that lie in order, in rows, and anyhow."""
+
+    shape = (37, 1537)
+
+    def operands(self, dtype):
+        rng = np.random.default_rng(3)
+        values = rng.integers(0, 9, (2, self.shape[0], 2 * self.shape[1]))
+        if mx.issubdtype(dtype, mx.inexact):
+            values = values * 0.5 - 2
+        a, b = (mx.array(v).astype(dtype) for v in values)
+        n = self.shape[1]
+        mx.eval(a, b)
+        return {
+            "in order": (mx.contiguous(a[:, :n]), mx.contiguous(b[:, :n])),
+            "in rows": (a[:, :n], b[:, n:]),
+            "rows of packs": (a[:, :1536], b[:, 1536:3072]),
+            "every other": (a[:, ::2], b[:, 1::2]),
+            "backwards": (a[::-1, n - 1 :: -1], b[:, :n]),
+            "transposed": (a[:, :n].T, b[:, n:].T),
+            "row": (a[:, :n], b[:1, :n]),
+            "column": (a[:, :n], b[:, :1]),
+            "number": (a[:, :n], b[0, 0]),
+        }
+
+    @pytest.mark.parametrize("name", DTYPES)
+    def test_like_the_cpu(self, name):
+        dtype = getattr(mx, name)
+        bound = {mx.bfloat16: 1e-2, mx.float16: 2e-3}.get(dtype, 1e-6)
+        operations = [mx.add, mx.multiply, mx.maximum, mx.equal, mx.divide]
+        for layout, (a, b) in self.operands(dtype).items():
+            for f in operations:
+                got, want = (f(a, b, stream=device) for device in (mx.gpu, mx.cpu))
+                same(got, want, bound, f"{f.__name__} {layout}")
+            for f in (mx.sigmoid, mx.square, mx.exp):
+                if dtype == mx.complex64 and f is mx.sigmoid:
+                    continue
+                got, want = (f(a, stream=device) for device in (mx.gpu, mx.cpu))
+                same(got, want, bound, f"{f.__name__} {layout}")
+            got, want = (
+                mx.where(mx.equal(a, b, stream=d), a, b, stream=d)
+                for d in (mx.gpu, mx.cpu)
+            )
+            same(got, want, 0, f"where {layout}")
+
+    @pytest.mark.parametrize("name", DTYPES)
+    def test_conversions(self, name):
+        dtype = getattr(mx, name)
+        for layout in ("in order", "in rows", "every other"):
+            a, _ = self.operands(dtype)[layout]
+            a = mx.abs(a, stream=mx.cpu) if dtype != mx.complex64 else a
+            for to in DTYPES:
+                got, want = (a.astype(getattr(mx, to), d) for d in (mx.gpu, mx.cpu))
+                same(got, want, 0, f"{name} to {to} {layout}")
 
 
 class TestHostCopies:
