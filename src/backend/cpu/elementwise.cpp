@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "backend/common/layouts.h"
 #include "backend/cpu/block_source.h"
 #include "backend/cpu/copy.h"
 #include "backend/cpu/streaming.h"
@@ -32,33 +33,6 @@ struct BlockOp {
   /// Type in which the function leaves its result.
   Dtype result;
 };
-
-// Arrays of one layout without gaps can be walked in memory order, whatever
-// that order is: then the output gets the same layout.
-const array* common_layout(const std::vector<array>& inputs, const array& out) {
-  const array* found = nullptr;
-  for (const array& in : inputs) {
-    if (in.size() == 1) {
-      continue;
-    }
-    if (in.shape() != out.shape() || !in.flags().contiguous ||
-        in.data_size() != in.size() ||
-        (found && in.strides() != found->strides())) {
-      return nullptr;
-    }
-    found = found ? found : &in;
-  }
-  return found;
-}
-
-Strides broadcast_strides(const array& a, const Shape& shape) {
-  Strides strides(shape.size(), 0);
-  size_t extra = shape.size() - a.ndim();
-  for (size_t i = 0; i < a.ndim(); ++i) {
-    strides[i + extra] = a.shape()[i] == 1 ? 0 : a.strides()[i];
-  }
-  return strides;
-}
 
 // Gives out its buffer: an input's when it is free and fits, else a new one.
 // With a layout, out takes it.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/common/layouts.h"
 #include "mlx/backend/common/utils.h"
 #include "types/error.h"
 
@@ -54,16 +55,6 @@ void add_typed(
       offsets[i] += at * axis.stride;
     }
   }
-}
-
-// `shape` seen at the right end of `wanted`: strides 0 where it broadcasts.
-Strides broadcast_strides(const array& a, const Shape& wanted) {
-  Strides strides(wanted.size(), 0);
-  size_t shift = wanted.size() - a.ndim();
-  for (size_t i = 0; i < a.ndim(); ++i) {
-    strides[i + shift] = a.shape()[i] == 1 ? 0 : a.strides()[i];
-  }
-  return strides;
 }
 
 }  // namespace

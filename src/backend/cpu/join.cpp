@@ -1,6 +1,7 @@
 // Joining by strided copies into parts of the output; constants.
 #include "backend/cpu/join.h"
 
+#include "backend/common/layouts.h"
 #include "backend/cpu/copy.h"
 #include "mlx/backend/common/utils.h"
 
@@ -57,14 +58,9 @@ void pad(const Pad& op, const array& x, const array& value, array& out) {
 
 void full(const Full&, const array& value, array& out) {
   allocate_output(out);
-  Strides strides(out.ndim(), 0);
-  size_t extra = out.ndim() - value.ndim();
-  for (size_t i = 0; i < value.ndim(); ++i) {
-    strides[i + extra] = value.shape()[i] == 1 ? 0 : value.strides()[i];
-  }
   copy_strided(
       value.data<char>(),
-      strides,
+      broadcast_strides(value, out.shape()),
       out.data<char>(),
       out.strides(),
       out.shape(),

@@ -2,6 +2,7 @@
 // where they lie if their rows follow each other, which weights always do.
 #include "backend/cpu/quantized.h"
 
+#include "backend/common/layouts.h"
 #include "backend/cpu/copy.h"
 #include "backend/cpu/qmm.h"
 #include "mlx/backend/common/utils.h"
@@ -15,25 +16,6 @@ array with_contiguous_matrices(const array& x) {
   bool last = x.strides(-1) == 1 || x.shape(-1) == 1;
   bool rows = x.strides(-2) == x.shape(-1) || x.shape(-2) == 1;
   return last && rows ? x : row_contiguous(x);
-}
-
-/// Leading axes of x as walked by the rows of a matrix: the stride of a row,
-/// or 0 when they are not evenly spaced.
-int64_t even_row_stride(const array& x) {
-  int64_t rows = x.shape(-2);
-  int64_t stride = x.strides(-2);
-  for (int axis = static_cast<int>(x.ndim()) - 3; axis >= 0; --axis) {
-    if (x.shape(axis) == 1) {
-      continue;
-    }
-    if (rows == 1) {
-      stride = x.strides(axis);
-    } else if (x.strides(axis) != rows * stride) {
-      return 0;
-    }
-    rows *= x.shape(axis);
-  }
-  return rows == 1 ? x.shape(-1) : stride;
 }
 
 int64_t bytes_at(const array& x, int64_t batch) {

@@ -2,6 +2,7 @@
 // are walked and where the output lies, then launches one kernel.
 #include <algorithm>
 
+#include "backend/common/layouts.h"
 #include "backend/cuda/copy.h"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/elementwise.h"
@@ -10,24 +11,6 @@
 namespace mlx::core::cuda {
 
 namespace {
-
-// Arrays of one layout without gaps can be walked in memory order, whatever
-// that order is: then the output gets the same layout.
-const array* common_layout(const std::vector<array>& inputs, const array& out) {
-  const array* found = nullptr;
-  for (const array& in : inputs) {
-    if (in.size() == 1) {
-      continue;
-    }
-    if (in.shape() != out.shape() || !in.flags().contiguous ||
-        in.data_size() != in.size() ||
-        (found && in.strides() != found->strides())) {
-      return nullptr;
-    }
-    found = found ? found : &in;
-  }
-  return found;
-}
 
 // Gives out its memory: an input's when it is free and fits, else new. With a
 // layout, out takes it.

@@ -3,6 +3,7 @@
 // do.
 #include "backend/cuda/quantized.h"
 
+#include "backend/common/layouts.h"
 #include "backend/cuda/copy.h"
 #include "backend/cuda/qmm.h"
 #include "mlx/backend/common/utils.h"
@@ -16,25 +17,6 @@ array with_contiguous_matrices(const array& x, Encoder& e) {
   bool last = x.strides(-1) == 1 || x.shape(-1) == 1;
   bool rows = x.strides(-2) == x.shape(-1) || x.shape(-2) == 1;
   return last && rows ? x : row_contiguous(x, e);
-}
-
-/// Leading axes of x as walked by the rows of a matrix: the stride of a row,
-/// or 0 when they are not evenly spaced.
-int64_t even_row_stride(const array& x) {
-  int64_t rows = x.shape(-2);
-  int64_t stride = x.strides(-2);
-  for (int axis = static_cast<int>(x.ndim()) - 3; axis >= 0; --axis) {
-    if (x.shape(axis) == 1) {
-      continue;
-    }
-    if (rows == 1) {
-      stride = x.strides(axis);
-    } else if (x.strides(axis) != rows * stride) {
-      return 0;
-    }
-    rows *= x.shape(axis);
-  }
-  return rows == 1 ? x.shape(-1) : stride;
 }
 
 /// The matrix of a batch index.

@@ -1,6 +1,7 @@
 // The host's part of index.cuh: filling the tables.
 #pragma once
 
+#include "backend/common/layouts.h"
 #include "mlx/backend/common/utils.h"
 #include "types/error.h"
 
@@ -66,16 +67,6 @@ StridedAxes<operands> strided_axes(
     all[k] = &merged[k];
   }
   return axes_table<operands>(op, sizes, all);
-}
-
-/// Strides of `a` seen with `shape`, to which it broadcasts.
-inline Strides broadcast_strides(const array& a, const Shape& shape) {
-  Strides strides(shape.size(), 0);
-  size_t extra = shape.size() - a.ndim();
-  for (size_t i = 0; i < a.ndim(); ++i) {
-    strides[i + extra] = a.shape()[i] == 1 ? 0 : a.strides()[i];
-  }
-  return strides;
 }
 
 /// Whether 32 bits count the elements (and FastDivisor can be used).
