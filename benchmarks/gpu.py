@@ -25,6 +25,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 GIB = 1 << 30
 DEVICE = "cuda"
+UNITS = {"GB/s": 1e9, "TFLOP/s": 1e12, "Mop/s": 1e6}
 Launch = Callable[[int], object]
 
 
@@ -36,7 +37,7 @@ class Row:
     ours: Launch
     peers: dict[str, Launch]
     amount: float  # bytes or operations of one launch
-    unit: str  # GB/s or TFLOP/s
+    unit: str  # of UNITS
     launches: int = 20
     limit: bool = False  # compare with the copy bandwidth
     together: int = 1  # launches of ours that are evaluated as one graph
@@ -70,7 +71,7 @@ def measure(row: Row, turns: int, copy: float) -> dict[str, object]:
             for name, value in found.items():
                 times[name].append(value)
     middle = {name: statistics.median(values) for name, values in times.items()}
-    scale = 1e9 if row.unit == "GB/s" else 1e12
+    scale = UNITS[row.unit]
     result: dict[str, object] = {"row": row.name, "unit": row.unit}
     for name, value in middle.items():
         result[name + "_ms"] = round(value * 1e3, 4)
@@ -303,7 +304,7 @@ def overhead_rows() -> Iterator[Row]:
         ours,
         {"torch": theirs},
         1000.0,
-        "GB/s",
+        "Mop/s",
         launches=5,
     )
 

@@ -40,7 +40,8 @@ endif()
 add_library(mlx_cuda MODULE ${MLX_CUDA_SOURCES})
 target_include_directories(mlx_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
                                             ${PROJECT_SOURCE_DIR}/src)
-# Static: whoever loads it needs the driver, cuBLASLt and nothing else.
+# Static: whoever loads it needs the driver, cuBLASLt and, where it was built
+# with it, cuDNN.
 set_target_properties(mlx_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
 target_link_libraries(mlx_cuda PRIVATE mlx CUDA::cudart_static CUDA::cublasLt
                                        ${CMAKE_DL_LIBS})

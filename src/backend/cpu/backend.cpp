@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "backend/buffer.h"
-#include "backend/common/stream_worker.h"
-#include "backend/common/thread_tools.h"
+#include "backend/cpu/stream_worker.h"
+#include "backend/cpu/thread_tools.h"
 #include "types/error.h"
 
 namespace mlx::core::cpu {

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "backend/common/thread_tools.h"
+#include "backend/cpu/thread_tools.h"
 
 namespace mlx::core::cpu {
 

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/common/thread_tools.h"
 #include "backend/cpu/host.h"
+#include "backend/cpu/thread_tools.h"
 
 namespace mlx::core::cpu {
 namespace {

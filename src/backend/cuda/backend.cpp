@@ -118,7 +118,7 @@ class CudaEvent final : public detail::EventState {
   }
 
  private:
-  // By this thread or by the worker that launches.
+  // By the thread that launched the work, perhaps another one.
   void await_recorded() {
     while (!recorded_.load(std::memory_order_acquire)) {
       recorded_.wait(false, std::memory_order_acquire);
@@ -145,8 +145,8 @@ class CudaEvent final : public detail::EventState {
 // A CUDA graph with the memory that its kernels use.
 class CudaRecording final : public Recording {
  public:
-  CudaRecording(Stream s, Encoder& e)
-      : stream_(s), lane_(new Lane(e.stream())) {
+  CudaRecording(Stream s, cudaStream_t stream)
+      : stream_(s), lane_(new Lane(stream)) {
     lane_->is_private = true;
     memory().add_lane(*lane_);
   }
@@ -307,15 +307,23 @@ class CudaBackend final : public Backend {
 std::shared_ptr<Recording> CudaBackend::record(
     Stream s, const std::function<void()>& work) {
   Encoder& e = encoder(s);
-  auto recording = std::make_shared<CudaRecording>(s, e);
-  check(
-      cudaStreamBeginCapture(e.stream(), cudaStreamCaptureModeRelaxed),
-      "beginning to record");
-  Lane* before = e.set_lane(&recording->lane());
+  std::shared_ptr<CudaRecording> recording;
+  Lane* before = nullptr;
+  {
+    std::lock_guard lock(e.mutex());
+    cudaStream_t stream = e.stream();
+    recording = std::make_shared<CudaRecording>(s, stream);
+    check(
+        cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed),
+        "beginning to record");
+    before = e.set_lane(&recording->lane());
+  }
   cudaGraph_t graph = nullptr;
   auto end = [&] {
+    std::lock_guard lock(e.mutex());
+    cudaStream_t stream = e.stream();  // what was noted is recorded too
     e.set_lane(before);
-    return cudaStreamEndCapture(e.stream(), &graph);
+    return cudaStreamEndCapture(stream, &graph);
   };
   try {
     work();

@@ -49,10 +49,7 @@ const DeviceFacts& device_facts() {
   static const DeviceFacts facts = [] {
     cudaDeviceProp found{};
     check(cudaGetDeviceProperties(&found, 0), "asking for the device");
-    return DeviceFacts{
-        found.multiProcessorCount,
-        found.sharedMemPerBlockOptin,
-        static_cast<size_t>(found.l2CacheSize)};
+    return DeviceFacts{found.multiProcessorCount};
   }();
   return facts;
 }

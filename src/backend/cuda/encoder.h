@@ -168,13 +168,11 @@ Encoder& encoder(Stream s);
 /// Facts about the device that launches need.
 struct DeviceFacts {
   int multiprocessors;
-  size_t shared_bytes;  // the most that a block may ask for
-  size_t l2_bytes;
 };
 const DeviceFacts& device_facts();
 
-/// Blocks of `threads` for `items`, at most what `waves` times fills the
-/// device; kernels loop over the rest.
+/// Blocks of `threads` for `items`, at most so many a multiprocessor; kernels
+/// loop over the rest.
 inline dim3 grid_for(size_t items, int threads, int most_per_processor = 16) {
   size_t blocks = (items + threads - 1) / threads;
   size_t most = static_cast<size_t>(device_facts().multiprocessors) *

@@ -1,7 +1,7 @@
 // Queues are guarded by a mutex; waiting is a bounded spin and then a futex on
 // one of two counters of tasks, `posted` and `finished`. Counters are compared
 // by difference, so they may wrap.
-#include "backend/common/stream_worker.h"
+#include "backend/cpu/stream_worker.h"
 
 #include <pthread.h>
 
@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/common/thread_tools.h"
+#include "backend/cpu/thread_tools.h"
 
-namespace mlx::core {
+namespace mlx::core::cpu {
 
 struct StreamWorker::Queue {
   explicit Queue(bool with_thread);
@@ -318,4 +318,4 @@ void StreamWorker::drain_all() {
   workers().drain();
 }
 
-}  // namespace mlx::core
+}  // namespace mlx::core::cpu

@@ -1,5 +1,5 @@
-// The thread behind a stream whose work the caller does not do itself: tasks in
-// the order in which they were enqueued, one at a time.
+// The thread behind a CPU stream that does not run inline: tasks in the order
+// in which they were enqueued, one at a time.
 //
 // At the end of the process every queue is drained and the threads are joined;
 // tasks enqueued after that run on the caller. A forked child starts with empty
@@ -13,7 +13,7 @@
 #include <atomic>
 #include <functional>
 
-namespace mlx::core {
+namespace mlx::core::cpu {
 
 class StreamWorker {
  public:
@@ -47,4 +47,4 @@ class StreamWorker {
   StreamWorker* next_ = nullptr;  // in the list of all workers
 };
 
-}  // namespace mlx::core
+}  // namespace mlx::core::cpu

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-namespace mlx::core {
+namespace mlx::core::cpu {
 
 // Tells the core that this is a spin: saves power, frees a sibling thread.
 inline void pause() {
@@ -65,4 +65,4 @@ bool spin(Done done) {
   }
 }
 
-}  // namespace mlx::core
+}  // namespace mlx::core::cpu

@@ -1,6 +1,6 @@
 // Worker threads of streams: order, waiting, errors, the end of the process,
 // forked children.
-#include "backend/common/stream_worker.h"
+#include "backend/cpu/stream_worker.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 #include "backend/cpu/threads.h"
 #include "graph/fork.h"
 
-namespace mlx::core {
+namespace mlx::core::cpu {
 namespace {
 
 void sleep_ms(int ms) {
@@ -185,14 +185,14 @@ TEST(StreamWorkerTest, ManyThreadsEnqueue) {
 }
 
 TEST(StreamWorkerTest, WorkersUseThePool) {
-  cpu::set_num_threads(3);
+  set_num_threads(3);
   std::vector<StreamWorker> workers(3);
   std::atomic<int> wrong{0};
   for (int round = 0; round < 50; ++round) {
     for (auto& worker : workers) {
       worker.enqueue([&] {
         std::atomic<size_t> sum{0};
-        cpu::parallel_for(
+        parallel_for(
             1000, 10, [&](size_t begin, size_t end) { sum += end - begin; });
         wrong += sum != 1000;
       });
@@ -200,7 +200,7 @@ TEST(StreamWorkerTest, WorkersUseThePool) {
   }
   StreamWorker::drain_all();
   EXPECT_EQ(wrong, 0);
-  cpu::set_num_threads(0);
+  set_num_threads(0);
 }
 
 // The last task ends the process's output; its worker is never destroyed.
@@ -311,4 +311,4 @@ TEST(StreamWorkerTest, PendingWorkStaysWithTheParent) {
 }
 
 }  // namespace
-}  // namespace mlx::core
+}  // namespace mlx::core::cpu

@@ -1,5 +1,5 @@
 // System calls behind thread_tools.h.
-#include "backend/common/thread_tools.h"
+#include "backend/cpu/thread_tools.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace mlx::core {
+namespace mlx::core::cpu {
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint32_t who) {
   syscall(
@@ -53,4 +53,4 @@ std::thread start_thread(const std::string& name, std::function<void()> run) {
   return thread;
 }
 
-}  // namespace mlx::core
+}  // namespace mlx::core::cpu
