@@ -40,16 +40,15 @@ endif()
 add_library(mlx_cuda MODULE ${MLX_CUDA_SOURCES})
 target_include_directories(mlx_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
                                             ${PROJECT_SOURCE_DIR}/src)
-# Static: whoever loads it needs the driver, cuBLASLt and, where it was built
-# with it, cuDNN.
+# Static: whoever loads it needs the driver, cuBLASLt, the run-time compiler
+# and, where it was built with it, cuDNN.
 set_target_properties(mlx_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
 target_link_libraries(mlx_cuda PRIVATE mlx CUDA::cudart_static CUDA::cublasLt
-                                       ${CMAKE_DL_LIBS})
+                                       CUDA::nvrtc ${CMAKE_DL_LIBS})
 # What is missing is found when it is linked, not when it is loaded.
 target_link_options(mlx_cuda PRIVATE -Wl,--no-undefined)
 if(MLX_HAVE_CUDNN)
-  # Its headers call the run-time compiler for kernels that we do not use.
-  target_link_libraries(mlx_cuda PRIVATE ${CUDNN_LIBRARY} CUDA::nvrtc)
+  target_link_libraries(mlx_cuda PRIVATE ${CUDNN_LIBRARY})
   target_include_directories(mlx_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR}
                                              ${CUDNN_FRONTEND_INCLUDE_DIR})
   target_compile_definitions(mlx_cuda PRIVATE MLX_HAVE_CUDNN)
