@@ -1,6 +1,6 @@
 """Neural networks: layers, the base class of models, and their gradients."""
 
-from mlx.nn import layers, utils
+from mlx.nn import init, layers, losses, utils
 from mlx.nn.layers import (
     CELU,
     ELU,
@@ -123,10 +123,12 @@ __all__ = [
     "hard_shrink",
     "hard_tanh",
     "hardswish",
+    "init",
     "layers",
     "leaky_relu",
     "log_sigmoid",
     "log_softmax",
+    "losses",
     "mish",
     "prelu",
     "quantize",

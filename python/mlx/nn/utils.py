@@ -63,6 +63,53 @@ def value_and_grad(
     return wrapped
 
 
+def checkpoint(
+    module: Module, fn: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Call a module without keeping what its gradient needs in between.
+
+    Intermediate arrays are computed again when the gradient is, which takes time
+    and saves memory. Gradients flow to the arguments and to the parameters. Chen et
+    al., "Training deep nets with sublinear memory cost" (2016),
+    https://arxiv.org/abs/1604.06174.
+
+    Args:
+        module: The module whose parameters `fn` uses.
+        fn: What is called; the module itself if None.
+
+    Returns:
+        A function of the same arguments and result as `fn`.
+
+    Example:
+        >>> import mlx.core as mx
+        >>> import mlx.nn as nn
+        >>> layer = nn.Linear(2, 1)
+        >>> saving = nn.utils.checkpoint(layer)
+        >>> step = nn.value_and_grad(layer, lambda x: saving(x).sum())
+        >>> _, gradient = step(mx.array([[1.0, 2.0]]))
+        >>> gradient["weight"].tolist()
+        [[1.0, 2.0]]
+    """
+    call: Callable[..., Any] = module if fn is None else fn
+
+    def run(parameters: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        # Runs once more for the gradient: the module is as before after each run.
+        originals = module.trainable_parameters()
+        module.update(parameters)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            module.update(originals)
+
+    run_and_forget = mx.checkpoint(run)
+
+    @wraps(call)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return run_and_forget(module.trainable_parameters(), *args, **kwargs)
+
+    return wrapped
+
+
 def _by_path(tree: dict[str, Any]) -> dict[str, mx.array]:
     return cast("dict[str, mx.array]", tree_flatten(tree, destination={}))
 
