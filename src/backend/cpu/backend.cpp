@@ -85,20 +85,42 @@ void fetch_inputs(const array& node) {
   }
 }
 
-// Derivatives will read the inputs again when the graph is kept: they are held,
-// so that no kernel takes their memory over.
-void run_node(array& node, bool keep_graph) {
+void run_kernel_of(array& node, std::vector<array>& outputs) {
   Primitive& op = node.primitive();
-  std::vector<array> outputs = node.outputs();
-  std::vector<array> held;
-  if (keep_graph) {
-    held = node.inputs();
-  }
-  fetch_inputs(node);
   if (auto kernel = kernels().find(typeid(op))) {
     kernel(op, node.inputs(), outputs);
   } else {
     op.eval_cpu(node.inputs(), outputs);
+  }
+}
+
+// The siblings hold the inputs too, and kernels take over only memory that
+// nobody else holds: they let go, but for a node that fails.
+void run_alone(array& node, std::vector<array>& outputs) {
+  for (array& other : node.siblings()) {
+    other.inputs().clear();
+  }
+  try {
+    run_kernel_of(node, outputs);
+  } catch (...) {
+    for (array& other : node.siblings()) {
+      other.inputs() = node.inputs();
+    }
+    throw;
+  }
+}
+
+// Derivatives will read the inputs again when the graph is kept: they are held,
+// so that no kernel takes their memory over.
+void run_node(array& node, bool keep_graph) {
+  std::vector<array> outputs = node.outputs();
+  std::vector<array> held;
+  fetch_inputs(node);
+  if (keep_graph) {
+    held = node.inputs();
+    run_kernel_of(node, outputs);
+  } else {
+    run_alone(node, outputs);
   }
   for (array& out : outputs) {
     out.set_status(array::available);

@@ -6,9 +6,12 @@
 
 namespace mlx::core::cpu {
 
-BlockSource::BlockSource(
-    const array& a, const Shape& shape, const Strides& strides, Dtype compute)
-    : data_(a.data<char>()), item_size_(a.itemsize()) {
+BlockView::BlockView(
+    const void* data,
+    size_t item_size,
+    const Shape& shape,
+    const Strides& strides)
+    : data_(static_cast<const char*>(data)), item_size_(item_size) {
   std::tie(shape_, strides_) = collapse_contiguous_dims(
       shape, strides, std::numeric_limits<int32_t>::max());
   bool one = true;
@@ -19,39 +22,10 @@ BlockSource::BlockSource(
     row_major = row_major && strides_[i] == row;
     row *= shape_[i];
   }
-  if (one) {
-    kind_ = Kind::scalar;
-  } else if (row_major) {
-    kind_ = Kind::contiguous;
-  }
-  if (a.dtype() != compute) {
-    convert_ = convert_block(a.dtype(), compute);
-  }
+  kind_ = one ? Kind::scalar : row_major ? Kind::contiguous : Kind::strided;
 }
 
-const void* BlockSource::block(size_t begin, size_t n) {
-  if (kind_ == Kind::scalar) {
-    if (convert_ && !converted_scalar_) {
-      const void* in[] = {data_};
-      convert_(in, converted_, 1);
-      converted_scalar_ = true;
-    }
-    return convert_ ? converted_ : data_;
-  }
-  const char* from = data_ + begin * item_size_;
-  if (kind_ == Kind::strided) {
-    gather(begin, n, gathered_);
-    from = gathered_;
-  }
-  if (!convert_) {
-    return from;
-  }
-  const void* in[] = {from};
-  convert_(in, converted_, n);
-  return converted_;
-}
-
-void BlockSource::gather(size_t begin, size_t n, char* to) {
+const void* BlockView::strided(size_t begin, size_t n, char* buffer) const {
   size_t last = shape_.size() - 1;
   size_t cols = shape_[last];
   size_t col = begin % cols;
@@ -64,15 +38,18 @@ void BlockSource::gather(size_t begin, size_t n, char* to) {
     row /= shape_[i];
     loc += position[i] * strides_[i];
   }
+  char* to = buffer;
   while (n > 0) {
     size_t run = std::min(cols - col, n);
     const char* from =
         data_ + (loc + static_cast<int64_t>(col) * strides_[last]) *
                     static_cast<int64_t>(item_size_);
-    if (strides_[last] == 1) {
-      std::memcpy(to, from, run * item_size_);
-    } else {
+    if (strides_[last] != 1) {
       gather_block(from, strides_[last], to, run, item_size_);
+    } else if (run == n && to == buffer) {
+      return from;
+    } else {
+      std::memcpy(to, from, run * item_size_);
     }
     to += run * item_size_;
     n -= run;
@@ -86,6 +63,41 @@ void BlockSource::gather(size_t begin, size_t n, char* to) {
       position[i] = 0;
     }
   }
+  return buffer;
+}
+
+BlockSource::BlockSource(
+    const array& a, const Shape& shape, const Strides& strides, Dtype compute)
+    : view_(a.data<char>(), a.itemsize(), shape, strides) {
+  if (a.dtype() != compute) {
+    convert_ = convert_block(a.dtype(), compute);
+  }
+}
+
+const void* BlockSource::block(size_t begin, size_t n) {
+  const void* from = view_.block(begin, n, gathered_);
+  if (!convert_) {
+    return from;
+  }
+  bool is_scalar = view_.kind() == BlockView::Kind::scalar;
+  if (!is_scalar || !converted_scalar_) {
+    const void* in[] = {from};
+    convert_(in, converted_, is_scalar ? 1 : n);
+    converted_scalar_ = is_scalar;
+  }
+  return converted_;
+}
+
+bool is_transposed(const array& a, const Shape& shape) {
+  if (a.shape() != shape || a.ndim() < 2) {
+    return false;
+  }
+  auto [merged, strides] = collapse_contiguous_dims(a);
+  size_t last = merged.size() - 1;
+  return merged.size() >= 2 && strides[last] > 1 &&
+         merged[last] * strides[last] * static_cast<int64_t>(a.itemsize()) >
+             (16 << 10) &&
+         strides[last - 1] == 1;
 }
 
 }  // namespace mlx::core::cpu

@@ -12,9 +12,53 @@ inline constexpr size_t kBlock = 1024;
 /// Bytes of a buffer for one block of any type.
 inline constexpr size_t kBlockBytes = kBlock * 8;
 
-/// Gives the elements [begin, begin + n) of an array, counted in the output's
-/// row-major order, as contiguous elements of the type to compute in. One
-/// object a thread and operand.
+/// How the elements of an array lie in the row-major order of a shape that it
+/// broadcasts to. Made once for all threads.
+class BlockView {
+ public:
+  enum class Kind : uint8_t { scalar, contiguous, strided };
+
+  BlockView() = default;
+  /// Elements that follow each other, or one for all (scalar).
+  BlockView(const void* data, size_t item_size, Kind kind)
+      : data_(static_cast<const char*>(data)),
+        item_size_(item_size),
+        kind_(kind) {}
+  /// `strides` are those of the array broadcast to `shape`.
+  BlockView(
+      const void* data,
+      size_t item_size,
+      const Shape& shape,
+      const Strides& strides);
+
+  Kind kind() const { return kind_; }
+  size_t item_size() const { return item_size_; }
+
+  /// The elements [begin, begin + n): in place if they lie in memory as needed,
+  /// else in `buffer`. A scalar gives one element.
+  const void* block(size_t begin, size_t n, void* buffer) const {
+    switch (kind_) {
+      case Kind::scalar:
+        return data_;
+      case Kind::contiguous:
+        return data_ + begin * item_size_;
+      default:
+        return strided(begin, n, static_cast<char*>(buffer));
+    }
+  }
+
+ private:
+  const void* strided(size_t begin, size_t n, char* buffer) const;
+
+  const char* data_ = nullptr;
+  size_t item_size_ = 0;
+  Kind kind_ = Kind::scalar;
+  Shape shape_;
+  Strides strides_;
+};
+
+/// Gives the elements of an array as contiguous elements of the type to
+/// compute in. One object a thread and operand.
 class BlockSource {
  public:
   /// `strides` are those of `a` broadcast to `shape`.
@@ -24,27 +68,21 @@ class BlockSource {
       const Strides& strides,
       Dtype compute);
 
-  /// Whether all elements are one.
-  bool is_scalar() const { return kind_ == Kind::scalar; }
-
   /// The block, in place if it lies in memory as needed, else in a buffer of
   /// this object. A scalar gives one element.
   const void* block(size_t begin, size_t n);
 
  private:
-  enum class Kind { scalar, contiguous, strided };
-
-  void gather(size_t begin, size_t n, char* to);
-
-  const char* data_;
-  size_t item_size_;
-  Kind kind_ = Kind::strided;
-  Shape shape_;
-  Strides strides_;
+  BlockView view_;
   BlockFn convert_ = nullptr;
   bool converted_scalar_ = false;
   alignas(64) char gathered_[kBlockBytes];
   alignas(64) char converted_[kBlockBytes];
 };
+
+/// Whether the innermost axis of `a` jumps while another axis is contiguous:
+/// each element would touch a cache line of its own, so it should be
+/// transposed first, in tiles. `shape` is the shape of the operation.
+bool is_transposed(const array& a, const Shape& shape);
 
 }  // namespace mlx::core::cpu

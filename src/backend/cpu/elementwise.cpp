@@ -122,20 +122,6 @@ class Chunk {
   alignas(64) char narrowed_[kBlockBytes];
 };
 
-// An operand whose innermost axis jumps while another axis is contiguous
-// would touch a cache line for each element: it is transposed first, in tiles.
-bool is_transposed(const array& a, const Shape& shape) {
-  if (a.shape() != shape || a.ndim() < 2) {
-    return false;
-  }
-  auto [merged, strides] = collapse_contiguous_dims(a);
-  size_t last = merged.size() - 1;
-  return merged.size() >= 2 && strides[last] > 1 &&
-         merged[last] * strides[last] * static_cast<int64_t>(a.itemsize()) >
-             (16 << 10) &&
-         strides[last - 1] == 1;
-}
-
 void run(
     const BlockOp& op,
     const std::vector<array>& given,

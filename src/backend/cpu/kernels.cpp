@@ -1,6 +1,7 @@
 // The contents page of the CPU backend: one line an operation.
 #include "backend/common/views.h"
 #include "backend/cpu/backend.h"
+#include "backend/cpu/compiled.h"
 #include "backend/cpu/elementwise.h"
 #include "backend/cpu/fast.h"
 #include "backend/cpu/gather.h"
@@ -24,6 +25,7 @@ namespace {
 void add_elementwise_and_views(KernelTable<>& table) {
   table.add<Elementwise, elementwise>();
   table.add<AsType, as_type>();
+  table.add<Compiled, compiled>();
   table.add<AsStrided, as_strided>();
   table.add<Reshape, reshape>();
   table.add<Flatten, flatten>();

@@ -42,7 +42,7 @@ struct Block {
 }  // namespace
 
 void* scratch(ScratchUse use, size_t bytes) {
-  thread_local Block blocks[3];
+  thread_local Block blocks[4];
   Block& block = blocks[static_cast<int>(use)];
   if (bytes > block.size) {
     block.grow(bytes);

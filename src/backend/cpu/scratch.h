@@ -1,12 +1,13 @@
 // Memory that one thread keeps for the duration of a kernel and between
-// kernels: packed panels, sums. Grows only; contents are not kept.
+// kernels: packed panels, sums, the values of a fused program. Grows only;
+// contents are not kept.
 #pragma once
 
 #include <cstddef>
 
 namespace mlx::core::cpu {
 
-enum class ScratchUse { shared_panels, panels, sums };
+enum class ScratchUse { shared_panels, panels, sums, fused };
 
 /// At least `bytes`, aligned to 64, valid until the same thread asks again
 /// for the same use. Throws std::bad_alloc.

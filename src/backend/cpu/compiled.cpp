@@ -1,0 +1,202 @@
+// Prepares runs of fused programs: plans, which are kept with the primitive,
+// layouts and memory of the arrays.
+#include "backend/cpu/compiled.h"
+
+#include "backend/common/layouts.h"
+#include "backend/cpu/compiled_call.h"
+#include "backend/cpu/compiled_split.h"
+#include "backend/cpu/copy.h"
+#include "backend/cpu/streaming.h"
+
+namespace mlx::core::cpu {
+
+namespace {
+
+// Arrays as one share of the outputs sees them.
+class Run {
+ public:
+  Run(const Compiled& op,
+      const FusedShare& share,
+      const std::vector<array>& inputs,
+      std::vector<array>& outputs)
+      : program_(op.program()),
+        share_(share),
+        inputs_(&inputs),
+        outputs_(outputs) {
+    find_inputs();
+  }
+
+  FusedKey key() const;
+  void run(const FusedPart& part);
+
+ private:
+  size_t row_length() const {
+    return share_.shape.empty() ? 1 : share_.shape.back();
+  }
+  void find_inputs();
+  void look_at_inputs();
+  InputKind kind_of(const array& in, BlockView& view) const;
+  void prepare_output(FusedCall& call, size_t position);
+  bool donate(const FusedPart& part, size_t position, array& out);
+
+  const FusedProgram& program_;
+  const FusedShare& share_;
+  const std::vector<array>* inputs_;
+  std::vector<array>& outputs_;
+  // Row-major copies of transposed inputs, with the others beside them.
+  std::vector<array> copies_;
+  const array* layout_ = nullptr;
+  bool by_rows_ = false;
+  std::vector<bool> is_used_;
+  std::vector<InputKind> kinds_;
+  std::vector<BlockView> views_;
+  std::vector<bool> taken_;
+};
+
+void Run::find_inputs() {
+  is_used_.assign(inputs_->size(), share_.is_whole);
+  if (!share_.is_whole) {
+    std::vector<bool> wanted(inputs_->size() + program_.steps.size(), false);
+    for (uint32_t o : share_.outputs) {
+      wanted[program_.outputs[o]] = true;
+    }
+    for (size_t s = program_.steps.size(); s-- > 0;) {
+      const FusedStep& step = program_.steps[s];
+      for (int k = 0; wanted[inputs_->size() + s] && k < step.arity; ++k) {
+        wanted[step.operands[k]] = true;
+      }
+    }
+    is_used_.assign(wanted.begin(), wanted.begin() + inputs_->size());
+  }
+  by_rows_ = share_.has_reductions;
+  if (!by_rows_ && share_.is_whole) {
+    layout_ = common_layout(*inputs_, outputs_[share_.outputs[0]]);
+  }
+  if (!layout_) {
+    std::vector<array> copies;
+    for (size_t i = 0; i < inputs_->size(); ++i) {
+      const array& in = (*inputs_)[i];
+      if (is_used_[i] && is_transposed(in, share_.shape)) {
+        copies_ = copies_.empty() ? *inputs_ : copies_;
+        copies_[i] = row_contiguous(in);
+      }
+    }
+    inputs_ = copies_.empty() ? inputs_ : &copies_;
+  }
+  look_at_inputs();
+}
+
+InputKind Run::kind_of(const array& in, BlockView& view) const {
+  using Kind = BlockView::Kind;
+  bool is_one = in.size() == 1;
+  if (is_one || in.data_size() == 1) {
+    view = BlockView(in.data<char>(), in.itemsize(), Kind::scalar);
+    return is_one ? InputKind::one : InputKind::repeated;
+  }
+  if (layout_) {
+    view = BlockView(in.data<char>(), in.itemsize(), Kind::contiguous);
+    return InputKind::element;
+  }
+  Shape shape = share_.shape;
+  Strides strides = broadcast_strides(in, shape);
+  bool of_rows = by_rows_ && in.shape(-1) == 1 && shape.back() != 1;
+  if (of_rows) {
+    shape.pop_back();
+    strides.pop_back();
+  }
+  view = BlockView(in.data<char>(), in.itemsize(), shape, strides);
+  return view.kind() == Kind::scalar ? InputKind::repeated
+         : of_rows                   ? InputKind::row
+                                     : InputKind::element;
+}
+
+void Run::look_at_inputs() {
+  views_.resize(inputs_->size());
+  kinds_.resize(inputs_->size(), InputKind::none);
+  for (size_t i = 0; i < inputs_->size(); ++i) {
+    if (is_used_[i]) {
+      kinds_[i] = kind_of((*inputs_)[i], views_[i]);
+    }
+  }
+}
+
+FusedKey Run::key() const {
+  return {kinds_, share_.outputs, by_rows_, false, false};
+}
+
+bool Run::donate(const FusedPart& part, size_t position, array& out) {
+  for (size_t i = 0; i < inputs_->size(); ++i) {
+    const array& in = (*inputs_)[i];
+    if (part.may_donate[position * inputs_->size() + i] && !taken_[i] &&
+        is_donatable(in, out) && in.shape() == out.shape() &&
+        (layout_ ? in.strides() == layout_->strides()
+                 : in.flags().row_contiguous)) {
+      taken_[i] = true;
+      out.copy_shared_buffer(in);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Run::prepare_output(FusedCall& call, size_t position) {
+  array& out = outputs_[share_.outputs[position]];
+  bool donated = share_.is_whole && donate(call.part, position, out);
+  if (!donated) {
+    allocator::Buffer buffer = allocator::malloc(out.nbytes());
+    if (layout_) {
+      out.set_data(buffer, out.size(), layout_->strides(), layout_->flags());
+    } else {
+      out.set_data(buffer);
+    }
+  }
+  bool streaming = !donated && !by_rows_ && out.nbytes() >= kStreamingBytes;
+  call.outputs.push_back(
+      {out.data<char>(), static_cast<uint8_t>(out.itemsize()), streaming});
+}
+
+void Run::run(const FusedPart& part) {
+  if (by_rows_) {
+    throw std::runtime_error("[compile] reductions do not run on the cpu yet.");
+  }
+  FusedCall call(part);
+  taken_.assign(inputs_->size(), false);
+  for (size_t position = 0; position < share_.outputs.size(); ++position) {
+    prepare_output(call, position);
+  }
+  call.inputs = std::move(views_);
+  size_t size = outputs_[share_.outputs[0]].size();
+  if (size > 0) {
+    run_flat(call, size);
+  }
+}
+
+}  // namespace
+
+void compiled(
+    const Compiled& op,
+    const std::vector<array>& inputs,
+    std::vector<array>& outputs) {
+  auto plan =
+      std::static_pointer_cast<const CpuFusedPlan>(op.plan(Device::cpu));
+  auto fresh = plan ? nullptr : std::make_shared<CpuFusedPlan>();
+  std::vector<FusedShare> shares = split_outputs(op.program(), inputs, outputs);
+  for (size_t i = 0; i < shares.size(); ++i) {
+    Run run(op, shares[i], inputs, outputs);
+    FusedKey key = run.key();
+    if (plan && i < plan->parts.size() && plan->parts[i].key == key) {
+      run.run(plan->parts[i]);
+      continue;
+    }
+    FusedPart part = make_fused_part(op.program(), std::move(key));
+    run.run(part);
+    if (fresh) {
+      fresh->parts.push_back(std::move(part));
+    }
+  }
+  if (fresh) {
+    op.set_plan(Device::cpu, fresh);
+  }
+}
+
+}  // namespace mlx::core::cpu

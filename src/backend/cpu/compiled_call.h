@@ -1,0 +1,75 @@
+// One run of a part of a plan: the arrays' memory, and each thread's pointers.
+#pragma once
+
+#include <vector>
+
+#include "backend/cpu/block_source.h"
+#include "backend/cpu/compiled_plan.h"
+
+namespace mlx::core::cpu {
+
+/// Where inputs and outputs lie; the same for all threads.
+struct FusedCall {
+  const FusedPart& part;
+  /// Of each input; how it lies in the elements, or in the rows for values of
+  /// rows.
+  std::vector<BlockView> inputs;
+  struct Output {
+    char* data = nullptr;
+    uint8_t width = 0;
+    /// Made in a buffer and stored past the caches.
+    bool streaming = false;
+  };
+  std::vector<Output> outputs;
+  /// The table of pointers before it is cut into blocks, and what it points to
+  /// for the values that there is one of.
+  SmallVector<const void*, 64> table;
+  SmallVector<uint64_t, 16> ones;
+
+  explicit FusedCall(const FusedPart& p) : part(p) {}
+  /// Fills the table and computes the values that there is one of. Call it
+  /// once inputs and outputs are set.
+  void begin();
+};
+
+/// The elements of a block that lets all buffers of a thread stay in L1.
+size_t fused_block_size(const FusedCall& call);
+
+/// A thread's table of pointers and buffers.
+class FusedFrame {
+ public:
+  /// Blocks of at most `block` elements. `extra` bytes are at extra().
+  FusedFrame(const FusedCall& call, size_t block, size_t extra = 0);
+
+  const void** table() { return table_; }
+  char* extra() { return extra_; }
+
+  /// Points to the elements [begin, begin + n) of what the pass touches.
+  void seek(const FusedPass& pass, size_t begin, size_t n);
+  /// Stores what was made for streaming.
+  void flush(const FusedPass& pass, size_t begin, size_t n);
+
+ private:
+  const FusedCall& call_;
+  const void** table_;
+  char** gathered_;
+  char* extra_;
+};
+
+inline void run_instruction(
+    const Instruction& instruction, const void** table, size_t n) {
+  const void* in[] = {
+      table[instruction.in[0]],
+      table[instruction.in[1]],
+      table[instruction.in[2]]};
+  void* out = const_cast<void*>(table[instruction.out]);
+  if (instruction.function) {
+    instruction.function(in, out, n);
+  } else {
+    gather_block(in[0], 0, out, n, instruction.width);
+  }
+}
+
+void run_flat(FusedCall& call, size_t size);
+
+}  // namespace mlx::core::cpu

@@ -1,0 +1,119 @@
+// What the executor of fused programs does for each block of elements: the
+// block routines of the single operations, and where their operands lie. Made
+// once for a program and the kinds of its inputs, in a few microseconds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "backend/cpu/kernels/elementwise.h"
+#include "backend/cpu/kernels/reduce.h"
+#include "ops/compiled.h"
+
+namespace mlx::core::cpu {
+
+/// What an input has in a call: nothing that is needed, one element, one
+/// element repeated over several, one for each row, one for each element.
+enum class InputKind : uint8_t { none, one, repeated, row, element };
+
+/// All that a plan depends on besides the program.
+struct FusedKey {
+  std::vector<InputKind> inputs;
+  /// The outputs that the plan computes, as positions in program.outputs.
+  std::vector<uint32_t> outputs;
+  /// Row by row, which reductions need; else in any order of the elements.
+  bool by_rows = false;
+  /// Several whole rows at once: values of rows are spread over elements.
+  bool grouped = false;
+  /// Rows are short enough to keep values between two passes over them.
+  bool keep = false;
+
+  bool operator==(const FusedKey&) const = default;
+};
+
+/// Where a value lies. All rooms together make one table of pointers, in this
+/// order.
+enum class Room : uint8_t {
+  input,   ///< an input's elements
+  output,  ///< an output's elements
+  one,     ///< values that there is one of, made once a call
+  row,     ///< values of rows
+  block,   ///< a buffer for a block of elements, used for several values
+  kept,    ///< a buffer for a row of elements, for later passes
+};
+inline constexpr int kNumRooms = 6;
+
+struct Place {
+  Room room = Room::input;
+  uint32_t index = 0;
+  bool operator==(const Place&) const = default;
+};
+
+struct Instruction {
+  enum class Kind : uint8_t {
+    block,   ///< out = function(in)
+    fill,    ///< one value repeated over the block
+    expand,  ///< the value of each row repeated over its elements
+    reduce,  ///< in[0] joins the partial results of a reduction
+  };
+  Kind kind = Kind::block;
+  uint8_t arity = 1;
+  /// Bytes of a result.
+  uint8_t width = 4;
+  uint32_t reduction = 0;
+  std::array<uint32_t, 3> in{};  ///< positions in the table of pointers
+  uint32_t out = 0;
+  BlockFn function = nullptr;
+};
+
+struct FusedReduction {
+  ReduceFn combine;  ///< elements to accumulators
+  ReduceFn merge;    ///< accumulators to accumulators
+  BlockFn convert;   ///< accumulators to results, null where equal
+  uint8_t width;     ///< bytes of an accumulator
+  uint32_t out;      ///< position in the table of pointers
+};
+
+/// One pass over a row, or over everything where nothing is reduced.
+struct FusedPass {
+  std::vector<Instruction> rows;      ///< once a row, before the elements
+  std::vector<Instruction> elements;  ///< for each block
+  std::vector<FusedReduction> reductions;
+  /// Inputs and outputs read or written block by block.
+  std::vector<uint32_t> inputs;
+  std::vector<uint32_t> outputs;
+};
+
+struct FusedPart {
+  FusedKey key;
+  std::vector<Instruction> ones;  ///< once a call
+  std::vector<FusedPass> passes;
+  /// First positions of the rooms in the table of pointers, and its length.
+  std::array<uint32_t, kNumRooms + 1> rooms{};
+  /// Bytes of an element of each buffer.
+  std::vector<uint8_t> block_widths;
+  std::vector<uint8_t> kept_widths;
+  /// For each of key.outputs: whether it has a value for each element, each
+  /// row or only one.
+  std::vector<Extent> output_extents;
+  /// Whether an output may take over an input's memory:
+  /// may_donate[output * inputs + input].
+  std::vector<bool> may_donate;
+
+  int count(Room room) const {
+    int i = static_cast<int>(room);
+    return rooms[i + 1] - rooms[i];
+  }
+  int first(Room room) const { return rooms[static_cast<int>(room)]; }
+  bool needs_elements() const;
+};
+
+/// The plan of a program, one part for each shape that is iterated over.
+struct CpuFusedPlan final : FusedPlan {
+  std::vector<FusedPart> parts;
+};
+
+FusedPart make_fused_part(const FusedProgram& program, FusedKey key);
+
+}  // namespace mlx::core::cpu
