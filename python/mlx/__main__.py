@@ -25,7 +25,7 @@ def main() -> None:
 
         print(mx.__version__)
     elif given.cmake_dir:
-        print(Path(__file__).resolve().parent)
+        print(Path(__file__).absolute().parent)
     else:
         parser.print_help()
 

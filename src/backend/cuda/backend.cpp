@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "backend/cuda/extension.h"
+#include "backend/extension_encoder.h"
 #include "mlx/version.h"
 #include "types/error.h"
 
@@ -192,11 +194,16 @@ void run_node(array& node, bool keep_graph, Encoder& e) {
     std::lock_guard lock(e.mutex());
     e.set_op(op.name());
     kernel(op, node.inputs(), outputs, e);
-    if (waits_after_each()) {
-      check_work(cudaStreamSynchronize(e.stream()), e);
-    }
   } else {
-    op.eval_gpu(node.inputs(), outputs);
+    {
+      std::lock_guard lock(e.mutex());
+      e.set_op(op.name());
+    }
+    op.eval_gpu(node.inputs(), outputs);  // an extension's: it takes the lock
+  }
+  if (waits_after_each()) {
+    std::lock_guard lock(e.mutex());
+    check_work(cudaStreamSynchronize(e.stream()), e);
   }
   if (!keep_graph) {
     node.detach();
@@ -364,6 +371,7 @@ mlx_cuda_backend(int version, const char** why) {
   }
   try {
     static auto* backend = new mlx::core::cuda::CudaBackend(found);
+    mlx::core::set_extension_encoders(mlx::core::cuda::extension_encoder);
     return backend;
   } catch (const std::exception& e) {
     static std::string text;
