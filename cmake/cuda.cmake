@@ -38,8 +38,9 @@ else()
 endif()
 
 add_library(mlx_cuda MODULE ${MLX_CUDA_SOURCES})
-target_include_directories(mlx_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
-                                            ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(
+  mlx_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                   ${MLX_GENERATED_DIR})
 # Static: whoever loads it needs the driver, cuBLASLt, the run-time compiler
 # and, where it was built with it, cuDNN.
 set_target_properties(mlx_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)

@@ -10,6 +10,29 @@
 
 namespace mlx::core::cuda {
 
+// An operand whose innermost axis jumps while another axis is contiguous has
+// its elements in as many sectors of memory: a large one is transposed first,
+// in tiles.
+bool is_transposed(const array& a, const Shape& shape) {
+  constexpr size_t kLarge = size_t(1) << 20;
+  if (a.size() < kLarge || a.shape() != shape || a.ndim() < 2) {
+    return false;
+  }
+  auto [merged, strides] = collapse_contiguous_dims(a);
+  size_t last = merged.size() - 1;
+  return merged.size() >= 2 && strides[last] > 1 && strides[last - 1] == 1 &&
+         merged[last] >= 32 && merged[last - 1] >= 32;
+}
+
+std::vector<array> with_rows(
+    const std::vector<array>& inputs, const Shape& shape, Encoder& e) {
+  std::vector<array> copies;
+  for (const array& in : inputs) {
+    copies.push_back(is_transposed(in, shape) ? row_contiguous(in, e) : in);
+  }
+  return copies;
+}
+
 namespace {
 
 // Gives out its memory: an input's when it is free and fits, else new. With a
@@ -32,29 +55,6 @@ void prepare_output(
   } else {
     e.allocate(out);
   }
-}
-
-// An operand whose innermost axis jumps while another axis is contiguous has
-// its elements in as many sectors of memory: a large one is transposed first,
-// in tiles.
-bool is_transposed(const array& a, const Shape& shape) {
-  constexpr size_t kLarge = size_t(1) << 20;
-  if (a.size() < kLarge || a.shape() != shape || a.ndim() < 2) {
-    return false;
-  }
-  auto [merged, strides] = collapse_contiguous_dims(a);
-  size_t last = merged.size() - 1;
-  return merged.size() >= 2 && strides[last] > 1 && strides[last - 1] == 1 &&
-         merged[last] >= 32 && merged[last - 1] >= 32;
-}
-
-std::vector<array> with_rows(
-    const std::vector<array>& inputs, const Shape& shape, Encoder& e) {
-  std::vector<array> copies;
-  for (const array& in : inputs) {
-    copies.push_back(is_transposed(in, shape) ? row_contiguous(in, e) : in);
-  }
-  return copies;
 }
 
 // What a launch needs to know, and which operands are numbers that travel with

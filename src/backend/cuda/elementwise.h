@@ -14,6 +14,12 @@ void elementwise(
     array& out,
     Encoder& e);
 
+/// Whether a large array of the iteration shape `shape` is better transposed
+/// into memory first; `inputs` with those that are.
+bool is_transposed(const array& a, const Shape& shape);
+std::vector<array> with_rows(
+    const std::vector<array>& inputs, const Shape& shape, Encoder& e);
+
 void as_type(const AsType& op, const array& x, array& out, Encoder& e);
 
 }  // namespace mlx::core::cuda

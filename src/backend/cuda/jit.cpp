@@ -112,7 +112,7 @@ class Program {
 std::vector<std::string> options_for(const std::string& source) {
   std::vector<std::string> options = {
       "--gpu-architecture=" + target().option,
-      "--std=c++17",
+      "--std=c++20",
       "--device-as-default-execution-space",
       "-lineinfo"};
   if (source.find("#include") != std::string::npos) {

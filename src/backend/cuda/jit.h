@@ -11,7 +11,7 @@
 
 namespace mlx::core::cuda::jit {
 
-/// The kernel `kernel_name` of a program in CUDA C++17, where it is declared
+/// The kernel `kernel_name` of a program in CUDA C++20, where it is declared
 /// `extern "C" __global__`. Functions without `__device__` are the device's
 /// too. A cudaKernel_t goes wherever CUDA wants a kernel, cast to a pointer;
 /// the driver's own calls take it as a CUkernel.

@@ -2,6 +2,7 @@
 #include "backend/common/views.h"
 #include "backend/cuda/attention.h"
 #include "backend/cuda/backend.h"
+#include "backend/cuda/compiled.h"
 #include "backend/cuda/create.h"
 #include "backend/cuda/elementwise.h"
 #include "backend/cuda/gather.h"
@@ -38,6 +39,10 @@ void add_views(Table& table) {
 void add_elementwise(Table& table) {
   table.add<Elementwise, elementwise>();
   table.add<AsType, as_type>();
+}
+
+void add_fused(Table& table) {
+  table.add<Compiled, compiled>();
 }
 
 void add_joins(Table& table) {
@@ -105,6 +110,7 @@ const Table& kernels() {
     auto* all = new Table;
     add_views(*all);
     add_elementwise(*all);
+    add_fused(*all);
     add_joins(*all);
     add_creation(*all);
     add_random(*all);

@@ -1,33 +1,10 @@
 // From the number of an element in row-major order to where operands have it.
 #pragma once
 
-#include <cstdint>
-
+#include "backend/cuda/device/fast_divisor.cuh"
 #include "mlx/array.h"
 
 namespace mlx::core::cuda {
-
-/// Division by a number known at launch: a multiplication and a shift, for
-/// dividends below 2^31 (Granlund and Montgomery, "Division by invariant
-/// integers using multiplication").
-struct FastDivisor {
-  uint32_t divisor = 1;
-  uint32_t multiplier = 0;
-  uint32_t shift = 0;
-
-  FastDivisor() = default;
-  explicit FastDivisor(uint32_t d) : divisor(d) {
-    while (shift < 32 && (uint64_t(1) << shift) < d) {
-      ++shift;
-    }
-    uint64_t one = 1;
-    multiplier =
-        static_cast<uint32_t>(((one << 32) * ((one << shift) - d)) / d + 1);
-  }
-  __device__ __forceinline__ uint32_t quotient(uint32_t n) const {
-    return (__umulhi(n, multiplier) + n) >> shift;
-  }
-};
 
 /// Axes that a kernel walks, and the strides of its operands in elements.
 template <int operands>

@@ -417,7 +417,7 @@ MLX_MATH Truth power(Truth a, Truth b) {
 MLX_MATH float power(float a, float b) {
   // The common ones need no logarithm.
   if (b == 2.0f) {
-    return a * a;
+    return __fmul_rn(a, a);  // not joined with a sum in generated code
   }
   if (b == 3.0f) {
     double x = a;
@@ -439,7 +439,7 @@ MLX_MATH float power(float a, float b) {
   return b == 0.0f || a == 1.0f ? 1.0f : r;
 }
 MLX_MATH_CALLED double power(double a, double b) {
-  return b == 2.0 ? a * a : ::pow(a, b);
+  return b == 2.0 ? __dmul_rn(a, a) : ::pow(a, b);
 }
 
 /// Shifting out all bits gives 0 (or the sign).

@@ -1,0 +1,224 @@
+// The executor of fused parts: in which order the arrays are walked, where the
+// outputs lie, and which of a program's kernels does it.
+#include "backend/cuda/compiled.h"
+
+#include <algorithm>
+
+#include "backend/common/layouts.h"
+#include "backend/cuda/compiled_plan.h"
+#include "backend/cuda/copy.h"
+#include "backend/cuda/elementwise.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+// What a thread of a kernel is to do at most, in instructions, and elements.
+constexpr int kMostWeight = 320;
+constexpr int kMostElements = 32;
+// Beyond these a thread makes even less than a pack: the bytes are registers.
+constexpr int kMostPackWeight = 4 * kMostWeight;
+constexpr size_t kMostBytes = 512;
+
+// The layout of all inputs but numbers, where they have no gaps and it is one.
+// With numbers only, any will do.
+bool find_common_layout(
+    const std::vector<array>& inputs,
+    const Shape& shape,
+    const std::vector<array>& outputs,
+    const array** layout) {
+  *layout = nullptr;
+  for (const array& in : inputs) {
+    if (is_number(in)) {
+      continue;
+    }
+    if (in.shape() != shape || !in.flags().contiguous ||
+        in.data_size() != in.size() ||
+        (*layout && in.strides() != (*layout)->strides())) {
+      return false;
+    }
+    *layout = *layout ? *layout : &in;
+  }
+  bool is_row_major = !*layout || (*layout)->flags().row_contiguous;
+  size_t size = element_count(shape);
+  return std::all_of(outputs.begin(), outputs.end(), [&](const array& out) {
+    return out.size() == size && (is_row_major || out.shape() == shape);
+  });
+}
+
+// An output takes over the memory of an input that lies like it, or gets its
+// own. Only full ones: a partial output's elements are read many times.
+void allocate_outputs(
+    const std::vector<array>& inputs,
+    const Shape& shape,
+    const array* layout,
+    std::vector<array>& outputs,
+    Encoder& e) {
+  bool is_row_major = !layout || layout->flags().row_contiguous;
+  for (array& out : outputs) {
+    bool done = false;
+    for (const array& in : inputs) {
+      bool fits = !done && out.shape() == shape && in.shape() == shape &&
+                  (is_row_major ? in.flags().row_contiguous
+                                : in.strides() == layout->strides());
+      done = done || (fits && e.donate(in, out));
+    }
+    if (!done && is_row_major) {
+      e.allocate(out);
+    } else if (!done) {
+      e.allocate_like(out, *layout);
+    }
+  }
+}
+
+// How many elements an access and a thread take.
+void choose_packs(
+    const FusedProgram& program,
+    const std::vector<array>& inputs,
+    FusedForm& form) {
+  size_t widest = 1;
+  size_t bytes = 0;
+  for (const array& in : inputs) {
+    if (!is_number(in)) {
+      widest = std::max(widest, in.itemsize());
+      bytes += in.itemsize();
+    }
+  }
+  for (int v : program.outputs) {
+    widest = std::max<size_t>(widest, program.dtype(v).size());
+  }
+  int pack = static_cast<int>(16 / widest);
+  int weight = std::max(1, fused_weight(program, form));
+  while (pack > 1 && (pack * weight > kMostPackWeight ||
+                      bytes * static_cast<size_t>(pack) > kMostBytes)) {
+    pack /= 2;
+  }
+  int packs = static_cast<int>(
+      64 / std::max<size_t>(bytes * static_cast<size_t>(pack), 1));
+  packs = std::clamp(packs, 1, 4);
+  packs = packs == 3 ? 2 : packs;
+  while (packs > 1 && (packs * pack * weight > kMostWeight ||
+                       packs * pack > kMostElements)) {
+    packs /= 2;
+  }
+  form.pack = static_cast<uint8_t>(pack);
+  form.packs = static_cast<uint8_t>(packs);
+}
+
+bool is_aligned(uint64_t address, size_t bytes) {
+  return address % bytes == 0;
+}
+
+// Arrays in one order: packs where all addresses allow them.
+void plan_flat(
+    const std::vector<array>& inputs,
+    const std::vector<array>& outputs,
+    FusedCall& call) {
+  FusedForm& form = call.form;
+  auto pack = static_cast<size_t>(form.pack);
+  bool is_even = true;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (!is_number(inputs[k])) {
+      is_even =
+          is_even && is_aligned(call.from[k], pack * inputs[k].itemsize());
+    }
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    is_even = is_even && is_aligned(call.to[k], pack * outputs[k].itemsize());
+  }
+  if (!is_even) {
+    form.pack = 1;
+    form.packs = 4;
+  }
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (!is_number(inputs[k])) {
+      form.inputs[k].read = form.pack > 1 ? FusedRead::pack : FusedRead::splat;
+    }
+  }
+}
+
+// Arrays of any strides: packs along the innermost axis where rows consist of
+// whole ones.
+void plan_strided(
+    const std::vector<array>& inputs,
+    const std::vector<array>& outputs,
+    FusedLayouts& layouts,
+    FusedCall& call) {
+  FusedForm& form = call.form;
+  int64_t inner = layouts.sizes().back();
+  auto fits = [&](int64_t pack) {
+    bool even = inner % pack == 0;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      bool is_full = form.outputs[k].layout == 0;
+      size_t bytes = static_cast<size_t>(pack) * outputs[k].itemsize();
+      even = even && (!is_full || is_aligned(call.to[k], bytes));
+    }
+    return even;
+  };
+  while (form.pack > 1 && !fits(form.pack)) {
+    form.pack /= 2;
+  }
+  form.packs = std::min<uint8_t>(form.packs, 2);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (!is_number(inputs[k])) {
+      form.inputs[k].read = layouts.read_of(
+          form.inputs[k].layout,
+          form.pack,
+          is_aligned(call.from[k], form.pack * inputs[k].itemsize()));
+    }
+  }
+}
+
+void run_elements(
+    const Compiled& op,
+    const std::vector<array>& given,
+    const Shape& shape,
+    std::vector<array>& outputs,
+    Encoder& e) {
+  const FusedProgram& program = op.program();
+  const array* layout = nullptr;
+  bool is_flat = find_common_layout(given, shape, outputs, &layout);
+  std::vector<array> copies;
+  const std::vector<array>* inputs = &given;
+  for (const array& in : given) {
+    if (!is_flat && copies.empty() && is_transposed(in, shape)) {
+      copies = with_rows(given, shape, e);
+      inputs = &copies;
+    }
+  }
+  allocate_outputs(*inputs, shape, is_flat ? layout : nullptr, outputs, e);
+  FusedCall call(program, *inputs, outputs, e);
+  choose_packs(program, *inputs, call.form);
+  FusedLayouts layouts;
+  size_t size = element_count(shape);
+  call.head = {size};
+  if (is_flat) {
+    call.form.wide = size >= FusedLayouts::kMostNarrow;
+    plan_flat(*inputs, outputs, call);
+  } else {
+    layouts = FusedLayouts(shape, *inputs, outputs, call.form);
+    plan_strided(*inputs, outputs, layouts, call);
+  }
+  size_t of_block = size_t(kFusedThreads) * call.form.pack * call.form.packs;
+  dim3 grid(static_cast<unsigned>((size + of_block - 1) / of_block));
+  call.launch(op, layouts, grid, dim3(kFusedThreads), e);
+}
+
+}  // namespace
+
+void compiled(
+    const Compiled& op,
+    const std::vector<array>& inputs,
+    std::vector<array>& outputs,
+    Encoder& e) {
+  const FusedProgram& program = op.program();
+  Shape shape = Compiled::iteration_shape(inputs);
+  if (element_count(shape) == 0 || !FusedCall::fits(program) ||
+      program.has_reductions()) {
+    compiled_by_steps(op, inputs, outputs, e);
+  } else {
+    run_elements(op, inputs, shape, outputs, e);
+  }
+}
+
+}  // namespace mlx::core::cuda

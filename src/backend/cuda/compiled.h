@@ -1,0 +1,23 @@
+// Runs fused parts: one generated kernel for each.
+#pragma once
+
+#include "backend/cuda/encoder.h"
+#include "backend/cuda/fused_text.h"
+
+namespace mlx::core::cuda {
+
+void compiled(
+    const Compiled& op,
+    const std::vector<array>& inputs,
+    std::vector<array>& outputs,
+    Encoder& e);
+
+/// The same step by step, with the kernels of single operations: for what has
+/// no elements, or more operands than a launch takes.
+void compiled_by_steps(
+    const Compiled& op,
+    const std::vector<array>& inputs,
+    std::vector<array>& outputs,
+    Encoder& e);
+
+}  // namespace mlx::core::cuda

@@ -1,0 +1,252 @@
+// Layouts, arguments and kernels of fused parts.
+#include <algorithm>
+#include <bit>
+
+#include "backend/common/layouts.h"
+#include "backend/cuda/compiled_plan.h"
+#include "backend/cuda/device/fast_divisor.cuh"
+#include "backend/cuda/jit.h"
+#include "mlx/backend/common/utils.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+// Kernels of one program. A call differs from the one before in its form only
+// when its arrays lie differently.
+class FusedKernels final : public FusedPlan {
+ public:
+  cudaKernel_t find(const FusedProgram& program, const FusedForm& form) const {
+    std::lock_guard lock(mutex_);
+    for (const auto& [known, kernel] : kernels_) {
+      if (known == form) {
+        return kernel;
+      }
+    }
+    cudaKernel_t kernel = jit::function(fused_text(program, form), "fused");
+    kernels_.emplace_back(form, kernel);
+    return kernel;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<FusedForm, cudaKernel_t>> kernels_;
+};
+
+const FusedKernels& kernels_of(const Compiled& op) {
+  auto plan = op.plan(Device::gpu);
+  if (!plan) {
+    plan = op.set_plan(Device::gpu, std::make_shared<FusedKernels>());
+  }
+  return static_cast<const FusedKernels&>(*plan);
+}
+
+// 1 along axes on which `out` has one element of several.
+Strides guard_strides(const array& out, const Shape& shape) {
+  Strides strides(shape.size(), 0);
+  size_t extra = shape.size() - out.ndim();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    strides[i] = i < extra || out.shape()[i - extra] == 1 ? 1 : 0;
+  }
+  return strides;
+}
+
+// Powers with these exponents need no logarithm: the text says so.
+uint32_t easy_exponent(const array& a) {
+  uint64_t bits[2] = {};
+  if (!Encoder::host_scalar(a, bits)) {
+    return 0;
+  }
+  auto low = static_cast<uint16_t>(bits[0]);
+  for (float easy : {2.0f, 3.0f, 0.5f}) {
+    uint32_t word = std::bit_cast<uint32_t>(easy);
+    bool is_it = a.dtype() == float32 ? static_cast<uint32_t>(bits[0]) == word
+                 : a.dtype() == bfloat16 ? low == word >> 16
+                 : a.dtype() == float16
+                     ? low == std::bit_cast<uint16_t>(float16_t(easy))
+                     : false;
+    if (is_it) {
+      return word;
+    }
+  }
+  return 0;
+}
+
+// Axes merged where all operands allow it; the last one stays what it is where
+// that is wanted.
+void merge(Shape& sizes, std::vector<Strides>& strides, bool keeps_last) {
+  Shape outer = sizes;
+  std::vector<Strides> of_outer = strides;
+  if (keeps_last) {
+    outer.resize(sizes.size() - 1);
+    for (Strides& s : of_outer) {
+      s.resize(outer.size());
+    }
+  }
+  auto [merged, merged_strides] = collapse_contiguous_dims(outer, of_outer);
+  if (keeps_last) {
+    merged.push_back(sizes.back());
+    for (size_t k = 0; k < strides.size(); ++k) {
+      merged_strides[k].push_back(strides[k].back());
+    }
+  }
+  sizes = std::move(merged);
+  strides = std::move(merged_strides);
+}
+
+}  // namespace
+
+FusedLayouts::FusedLayouts(
+    const Shape& shape,
+    const std::vector<array>& inputs,
+    const std::vector<array>& outputs,
+    FusedForm& form,
+    bool keeps_last) {
+  size_t size = element_count(shape);
+  std::vector<Strides> strides = {make_contiguous_strides(shape)};
+  for (const array& in : inputs) {
+    if (!is_number(in)) {
+      strides.push_back(broadcast_strides(in, shape));
+    }
+  }
+  for (const array& out : outputs) {
+    if (out.size() != size) {
+      Strides own = make_contiguous_strides(out.shape());
+      for (size_t i = 0; i < out.ndim(); ++i) {
+        own[i] = out.shape()[i] == 1 ? 0 : own[i];
+      }
+      Strides seen(shape.size(), 0);
+      std::copy(own.begin(), own.end(), seen.end() - own.size());
+      strides.push_back(seen);
+      strides.push_back(guard_strides(out, shape));
+    }
+  }
+  sizes_ = shape;
+  merge(sizes_, strides, keeps_last);
+  dense_ = make_contiguous_strides(sizes_);
+  form.axes = static_cast<uint8_t>(sizes_.size() - (keeps_last ? 1 : 0));
+  auto next = strides.begin() + 1;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    form.inputs[k].layout = is_number(inputs[k]) ? 0 : layout_of(*next++);
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (outputs[k].size() != size) {
+      form.outputs[k].layout = layout_of(*next++);
+      form.outputs[k].guard = layout_of(*next++);
+    }
+  }
+  form.layouts = static_cast<uint16_t>(layouts_.size());
+  form.wide = !is_narrow(size);
+}
+
+uint16_t FusedLayouts::layout_of(const Strides& strides) {
+  if (strides == dense_) {
+    return 0;
+  }
+  auto found = std::find(layouts_.begin(), layouts_.end(), strides);
+  if (found == layouts_.end()) {
+    layouts_.push_back(strides);
+    return static_cast<uint16_t>(layouts_.size());
+  }
+  return static_cast<uint16_t>(found - layouts_.begin() + 1);
+}
+
+bool FusedLayouts::is_narrow(size_t size) const {
+  bool narrow = size < kMostNarrow;
+  for (const Strides& strides : layouts_) {
+    int64_t reach = 0;
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      reach += std::abs(strides[i]) * (sizes_[i] - 1);
+    }
+    narrow = narrow && reach < static_cast<int64_t>(kMostNarrow);
+  }
+  return narrow;
+}
+
+FusedRead FusedLayouts::read_of(int layout, int pack, bool is_aligned) const {
+  const Strides& strides = layout == 0 ? dense_ : layouts_[layout - 1];
+  if (pack == 1 || strides.back() == 0) {
+    return FusedRead::splat;
+  }
+  bool even = is_aligned && strides.back() == 1;
+  for (size_t i = 0; i + 1 < strides.size(); ++i) {
+    even = even && strides[i] % pack == 0;
+  }
+  return even ? FusedRead::pack : FusedRead::pieces;
+}
+
+void FusedLayouts::append_to(std::vector<uint64_t>& words, int axes) const {
+  for (int i = 0; i < axes; ++i) {
+    FastDivisor by(static_cast<uint32_t>(sizes_[i]));
+    words.push_back(by.divisor | static_cast<uint64_t>(by.multiplier) << 32);
+    words.push_back(by.shift);
+  }
+  for (const Strides& strides : layouts_) {
+    for (int64_t stride : strides) {
+      words.push_back(static_cast<uint64_t>(stride));
+    }
+  }
+}
+
+FusedCall::FusedCall(
+    const FusedProgram& program,
+    const std::vector<array>& inputs,
+    std::vector<array>& outputs,
+    Encoder& e) {
+  size_t count = inputs.size();
+  form.inputs.resize(count);
+  form.outputs.resize(outputs.size());
+  by_value.resize((count + 63) / 64);
+  for (size_t k = 0; k < count; ++k) {
+    uint64_t bits[2] = {};
+    if (is_number(inputs[k])) {
+      form.inputs[k].read = FusedRead::number;
+    }
+    if (is_number(inputs[k]) && Encoder::host_scalar(inputs[k], bits)) {
+      by_value[k / 64] |= uint64_t(1) << (k % 64);
+      from.push_back(bits[0]);
+    } else {
+      from.push_back(reinterpret_cast<uint64_t>(e.in(inputs[k])));
+    }
+  }
+  for (array& out : outputs) {
+    to.push_back(reinterpret_cast<uint64_t>(e.out(out)));
+  }
+  for (const FusedStep& step : program.steps) {
+    if (step.kind != FusedStep::Kind::elementwise ||
+        step.op != ElementwiseOp::power ||
+        !program.is_input(step.operands[1])) {
+      continue;
+    }
+    int k = step.operands[1];
+    uint32_t bits = is_number(inputs[k]) ? easy_exponent(inputs[k]) : 0;
+    if (bits != 0) {
+      form.inputs[k].read = FusedRead::literal;
+      form.inputs[k].literal = bits;
+    }
+  }
+}
+
+bool FusedCall::fits(const FusedProgram& program) {
+  // Of 32764 bytes; strides of many layouts need some.
+  constexpr size_t kMostWords = 2048;
+  return program.inputs.size() + program.outputs.size() <= kMostWords;
+}
+
+void FusedCall::launch(
+    const Compiled& op,
+    const FusedLayouts& layouts,
+    dim3 grid,
+    dim3 block,
+    Encoder& e) {
+  std::vector<uint64_t> words = head;
+  for (const auto* part : {&by_value, &from, &to}) {
+    words.insert(words.end(), part->begin(), part->end());
+  }
+  layouts.append_to(words, form.axes);
+  void* argument = words.data();
+  cudaKernel_t kernel = kernels_of(op).find(op.program(), form);
+  jit::launch(kernel, grid, block, 0, &argument, e);
+}
+
+}  // namespace mlx::core::cuda

@@ -1,0 +1,81 @@
+// A call of a fused part: how its arrays lie, what the kernel is told, and the
+// kernels that were made for the program.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "backend/cuda/encoder.h"
+#include "backend/cuda/fused_text.h"
+
+namespace mlx::core::cuda {
+
+inline size_t element_count(const Shape& shape) {
+  size_t count = 1;
+  for (ShapeElem n : shape) {
+    count *= static_cast<size_t>(n);
+  }
+  return count;
+}
+
+/// One element, perhaps repeated.
+inline bool is_number(const array& a) {
+  return a.size() == 1 || a.data_size() == 1;
+}
+
+/// The axes of an iteration shape, merged where all arrays walk them as one,
+/// and the strides of those that do not lie in its order. Fills in the layouts
+/// of a form.
+class FusedLayouts {
+ public:
+  FusedLayouts() = default;
+  /// With `keeps_last` the last axis is not merged with others.
+  FusedLayouts(
+      const Shape& shape,
+      const std::vector<array>& inputs,
+      const std::vector<array>& outputs,
+      FusedForm& form,
+      bool keeps_last = false);
+
+  /// Elements that 32 bits count, blocks' ends included.
+  static constexpr size_t kMostNarrow = (size_t(1) << 31) - (1 << 20);
+
+  const Shape& sizes() const { return sizes_; }
+  /// How packs of an input are read along the last axis.
+  FusedRead read_of(int layout, int pack, bool is_aligned) const;
+  void append_to(std::vector<uint64_t>& words, int axes) const;
+
+ private:
+  uint16_t layout_of(const Strides& strides);
+  bool is_narrow(size_t size) const;
+
+  Shape sizes_;
+  Strides dense_;
+  std::vector<Strides> layouts_;
+};
+
+/// Addresses, numbers and the form of the kernel.
+struct FusedCall {
+  FusedForm form;
+  std::vector<uint64_t> head;  // sizes, the first words of the argument
+  std::vector<uint64_t> by_value;
+  std::vector<uint64_t> from;
+  std::vector<uint64_t> to;
+
+  FusedCall(
+      const FusedProgram& program,
+      const std::vector<array>& inputs,
+      std::vector<array>& outputs,
+      Encoder& e);
+
+  /// Whether the addresses fit into a kernel's argument.
+  static bool fits(const FusedProgram& program);
+  void launch(
+      const Compiled& op,
+      const FusedLayouts& layouts,
+      dim3 grid,
+      dim3 block,
+      Encoder& e);
+};
+
+}  // namespace mlx::core::cuda

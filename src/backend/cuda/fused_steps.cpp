@@ -1,0 +1,210 @@
+// Formulas of ops/elementwise.def as functions of the generated text, and the
+// lines that call them. A half is held twice: its bits, to be stored, and the
+// float that they stand for, so that every step's result is rounded once.
+#include "backend/cuda/fused_steps.h"
+
+#include <set>
+
+#include "backend/cuda/elementwise_canonical.h"
+
+namespace mlx::core::cuda {
+
+const char* fused_type(Dtype t) {
+  static constexpr const char* kNames[kNumDtypes] = {
+      "bool",
+      "uint8_t",
+      "uint16_t",
+      "uint32_t",
+      "uint64_t",
+      "int8_t",
+      "int16_t",
+      "int32_t",
+      "int64_t",
+      "half",
+      "float",
+      "double",
+      "bhalf",
+      "complex64"};
+  return kNames[static_cast<int>(t.val())];
+}
+
+const char* fused_compute_type(Dtype t) {
+  return is_half(t) ? "float" : fused_type(t);
+}
+
+namespace {
+
+std::string formula_name(ElementwiseOp op, Dtype t) {
+  std::string name;
+  put(name, "do_", elementwise_info(op).name, "_", fused_compute_type(t));
+  return name;
+}
+
+// Products of floats are never joined with sums that follow them: those are
+// other steps, rounded by themselves.
+const char* formula(ElementwiseOp op, Dtype t) {
+  bool is_product =
+      op == ElementwiseOp::multiply || op == ElementwiseOp::square;
+  bool is_square = op == ElementwiseOp::square;
+  if (is_product && (t.val() == Dtype::Val::float32 || is_half(t))) {
+    return is_square ? "__fmul_rn(x, x)" : "__fmul_rn(a, b)";
+  }
+  if (is_product && t.val() == Dtype::Val::float64) {
+    return is_square ? "__dmul_rn(x, x)" : "__dmul_rn(a, b)";
+  }
+  return elementwise_info(op).value;
+}
+
+// Types differ as for eager kernels: signed integers are taken as unsigned
+// where it makes no difference, so that they wrap.
+std::string formula_function(ElementwiseOp op, Dtype t) {
+  Canonical by = canonical(op, t);
+  Dtype used(by.type, t.size());
+  bool is_bool = t.val() == Dtype::Val::bool_;
+  const char* given = fused_compute_type(t);
+  const char* result = fused_compute_type(elementwise_result_dtype(op, t));
+  static constexpr const char* kLetters[2][2] = {{"x"}, {"a", "b"}};
+  int arity = elementwise_info(op).arity;
+  std::string text;
+  put(text, "__device__ __forceinline__ ", result, " ", formula_name(op, t));
+  for (int k = 0; k < arity; ++k) {
+    put(text, k == 0 ? "(" : ", ", given, " given_", kLetters[arity - 1][k]);
+  }
+  const char* taken = is_bool ? "Truth" : fused_compute_type(used);
+  put(text, ") {\n  using T = ", taken, ";\n");
+  for (int k = 0; k < arity; ++k) {
+    const char* letter = kLetters[arity - 1][k];
+    put(text, "  const T ", letter, " = static_cast<T>(given_", letter, ");\n");
+  }
+  put(text, "  return static_cast<", result, ">(", formula(by.op, used));
+  put(text, ");\n}\n");
+  return text;
+}
+
+Dtype operand_dtype(const FusedProgram& program, const FusedStep& step) {
+  return program.dtype(step.operands[step.arity - 1]);
+}
+
+int formula_weight(ElementwiseOp op, Dtype t) {
+  using enum ElementwiseOp;
+  int scale = t.val() == Dtype::Val::complex64 ? 4 : 1;
+  switch (op) {
+    case divide:
+    case reciprocal:
+    case sqrt:
+    case rsqrt:
+      return 8 * scale;
+    case exp:
+    case expm1:
+    case sigmoid:
+    case log:
+    case erf:
+    case tanh:
+      return 24 * scale;
+    case log2:
+    case log10:
+    case log1p:
+    case erfinv:
+    case sin:
+    case cos:
+    case tan:
+    case arcsin:
+    case arccos:
+    case arctan:
+    case sinh:
+    case cosh:
+    case arcsinh:
+    case arccosh:
+    case arctanh:
+    case floor_divide:
+    case remainder:
+    case power:
+    case logaddexp:
+    case arctan2:
+      return 64 * scale;
+    default:
+      return scale;
+  }
+}
+
+}  // namespace
+
+int fused_weight(const FusedProgram& program, const FusedForm& form) {
+  int weight = 0;
+  for (const FusedStep& step : program.steps) {
+    int exponent = step.operands[1];
+    bool is_easy = step.op == ElementwiseOp::power &&
+                   program.is_input(exponent) &&
+                   form.inputs[exponent].read == FusedRead::literal;
+    weight += step.kind == FusedStep::Kind::elementwise && !is_easy
+                  ? formula_weight(step.op, operand_dtype(program, step))
+                  : 2;
+    weight += is_half(step.dtype) ? 2 : 0;
+  }
+  return weight;
+}
+
+std::string fused_formulas(const FusedProgram& program) {
+  std::set<std::string> known;
+  std::string text;
+  for (const FusedStep& step : program.steps) {
+    if (step.kind == FusedStep::Kind::elementwise &&
+        step.op != ElementwiseOp::select) {
+      Dtype t = operand_dtype(program, step);
+      if (known.insert(formula_name(step.op, t)).second) {
+        text += formula_function(step.op, t);
+      }
+    }
+  }
+  return text;
+}
+
+std::string fused_stored(const FusedProgram& program, int value) {
+  std::string name;
+  put(name, is_half(program.dtype(value)) ? "h" : "v", value);
+  return name;
+}
+
+void put_input(
+    std::string& text,
+    const FusedProgram& program,
+    int input,
+    const std::string& element) {
+  const char* type = fused_type(program.dtype(input));
+  put(text, "  const ", type, " ", fused_stored(program, input), " = ");
+  put(text, element, ";\n");
+  if (is_half(program.dtype(input))) {
+    put(text, "  const float v", input, " = to_compute(h", input, ");\n");
+  }
+}
+
+void put_step(std::string& text, const FusedProgram& program, int value) {
+  const FusedStep& step = program.step_of(value);
+  const auto& from = step.operands;
+  std::string made;
+  if (step.kind == FusedStep::Kind::cast) {
+    const char* type = fused_type(step.dtype);
+    put(made, "convert<", type, ">(v", from[0], ")");
+  } else if (step.op == ElementwiseOp::select) {
+    // Moves bits.
+    put(made, "v", from[0], " ? ", fused_stored(program, from[1]), " : ");
+    put(made, fused_stored(program, from[2]));
+  } else {
+    put(made, formula_name(step.op, operand_dtype(program, step)));
+    for (int k = 0; k < step.arity; ++k) {
+      put(made, k == 0 ? "(v" : ", v", from[k]);
+    }
+    made += ")";
+  }
+  const char* compute = fused_compute_type(step.dtype);
+  if (!is_half(step.dtype)) {
+    put(text, "  const ", compute, " v", value, " = ", made, ";\n");
+    return;
+  }
+  const char* type = fused_type(step.dtype);
+  put(text, "  const ", type, " h", value, " = convert<", type, ">(");
+  put(text, made, ");\n  const float v", value, " = to_compute(h", value);
+  put(text, ");\n");
+}
+
+}  // namespace mlx::core::cuda

@@ -1,0 +1,45 @@
+// The part of a generated text that computes: formulas and steps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/cuda/fused_text.h"
+
+namespace mlx::core::cuda {
+
+/// Text from pieces.
+template <typename... Parts>
+void put(std::string& text, const Parts&... parts) {
+  auto add = [&](const auto& part) {
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(part)>>) {
+      text += std::to_string(part);
+    } else {
+      text += part;
+    }
+  };
+  (add(parts), ...);
+}
+
+/// The device's name of an element type, and of what it is computed in.
+const char* fused_type(Dtype t);
+const char* fused_compute_type(Dtype t);
+inline bool is_half(Dtype t) {
+  return t.val() == Dtype::Val::float16 || t.val() == Dtype::Val::bfloat16;
+}
+
+/// A function for each formula that the program uses.
+std::string fused_formulas(const FusedProgram& program);
+
+/// Value number v is the variable v<v>, a half's own bits h<v>.
+std::string fused_stored(const FusedProgram& program, int value);
+/// Declares those of an input from the text of its element.
+void put_input(
+    std::string& text,
+    const FusedProgram& program,
+    int input,
+    const std::string& element);
+/// Declares the result of an elementwise step or cast.
+void put_step(std::string& text, const FusedProgram& program, int value);
+
+}  // namespace mlx::core::cuda

@@ -1,0 +1,387 @@
+// Kernels of fused programs without reductions. A thread makes packs of up to
+// 16 bytes, a block's length apart, and issues the loads of all of them before
+// the first use.
+#include "backend/cuda/fused_text.h"
+
+#include <algorithm>
+
+#include "backend/cuda/fused_prelude.h"
+#include "backend/cuda/fused_rows.h"
+#include "backend/cuda/fused_steps.h"
+
+namespace mlx::core::cuda {
+
+namespace {
+
+class ElementsText {
+ public:
+  ElementsText(const FusedProgram& program, const FusedForm& form)
+      : program_(program), form_(form) {}
+
+  std::string made() {
+    put(text_, "constexpr int N = ", int(form_.pack));
+    put(text_, ", P = ", int(form_.packs), ";\n");
+    put(text_, "constexpr int kStep = ", kFusedThreads, " * N;\n");
+    text_ += fused_arguments(program_, form_);
+    text_ += fused_formulas(program_);
+    put_element();
+    put_kernel();
+    return std::move(text_);
+  }
+
+ private:
+  const FusedForm::Input& form(int input) const { return form_.inputs[input]; }
+  bool is_number(int input) const {
+    return form(input).read == FusedRead::number ||
+           form(input).read == FusedRead::literal;
+  }
+  const char* type(int value) const {
+    return fused_type(program_.dtype(value));
+  }
+  int num_outputs() const { return static_cast<int>(program_.outputs.size()); }
+
+  // All steps for one element.
+  void put_element() {
+    text_ += "struct Numbers {\n";
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (form(k).read == FusedRead::number) {
+        put(text_, "  ", type(k), " x", k, ";\n");
+      }
+    }
+    text_ += "};\nstruct Element {\n";
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (!is_number(k)) {
+        put(text_, "  ", type(k), " x", k, ";\n");
+      }
+    }
+    text_ += "};\nstruct Results {\n";
+    for (int k = 0; k < num_outputs(); ++k) {
+      put(text_, "  ", type(program_.outputs[k]), " y", k, ";\n");
+    }
+    text_ +=
+        "};\n__device__ __forceinline__ void compute(\n"
+        "    const Numbers& n, const Element& e, Results& r) {\n";
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      put_input(
+          text_, program_, k, fused_element(program_, form_, k, "n", "e"));
+    }
+    int end = program_.num_inputs() + static_cast<int>(program_.steps.size());
+    for (int v = program_.num_inputs(); v < end; ++v) {
+      put_step(text_, program_, v);
+    }
+    for (int k = 0; k < num_outputs(); ++k) {
+      put(text_,
+          "  r.y",
+          k,
+          " = ",
+          fused_stored(program_, program_.outputs[k]));
+      text_ += ";\n";
+    }
+    text_ += "}\n";
+  }
+
+  // Registers decide how many blocks an SM is to hold.
+  int blocks() const {
+    size_t bytes = 0;
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      bytes += is_number(k) ? 0 : program_.dtype(k).size() * form_.packs;
+    }
+    for (int v : program_.outputs) {
+      bytes += program_.dtype(v).size();
+    }
+    int registers = static_cast<int>(bytes * form_.pack / 4) + 28 +
+                    std::min(32, fused_weight(program_, form_) / 4) +
+                    2 * form_.layouts * form_.packs;
+    return std::clamp(256 / registers, 1, 6);
+  }
+
+  void put_kernel() {
+    put(text_, "extern \"C\" __global__ void __launch_bounds__(");
+    put(text_, kFusedThreads, ", ", blocks(), ")\n");
+    text_ +=
+        "fused(const __grid_constant__ Args a) {\n"
+        "  const Index begin = static_cast<Index>(blockIdx.x) * (kStep * P);\n"
+        "  const Index first = begin + threadIdx.x * N;\n"
+        "  const Index size = static_cast<Index>(a.size);\n"
+        "  Numbers n;\n";
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (form(k).read == FusedRead::number) {
+        text_ += fused_number(program_, k, "n");
+      }
+    }
+    put_loads();
+    put_results();
+    if (form_.axes == 0 && form_.pack > 1) {
+      put_tail();
+    }
+    text_ += "}\n";
+  }
+
+  void put_loads() {
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (is_number(k)) {
+        continue;
+      }
+      switch (form(k).read) {
+        case FusedRead::pack:
+          put(text_, "  detail::Held<", type(k), ", N> x", k, "[P];\n");
+          break;
+        case FusedRead::splat:
+          put(text_, "  ", type(k), " x", k, "[P];\n");
+          break;
+        default:
+          put(text_, "  Pack<", type(k), ", N> x", k, "[P];\n");
+          break;
+      }
+    }
+    for (int c = 1; c <= form_.layouts; ++c) {
+      put(text_, "  Offset o", c, "[P];\n");
+    }
+    text_ +=
+        "#pragma unroll\n"
+        "  for (int p = 0; p < P; ++p) {\n"
+        "    const Index o0 = first + p * kStep;\n"
+        "    if (o0 + N <= size) {\n";
+    if (form_.layouts > 0) {
+      put_locate();
+    }
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (!is_number(k)) {
+        put_load(k);
+      }
+    }
+    text_ += "    }\n  }\n";
+  }
+
+  // Offsets of the element number o0 in all layouts.
+  void put_locate() {
+    std::vector<std::string> names;
+    for (int c = 1; c <= form_.layouts; ++c) {
+      names.push_back(offset(c));
+    }
+    text_ += fused_locate(form_, "o0", names);
+  }
+
+  std::string offset(int layout) const {
+    std::string name;
+    put(name, "o", layout, layout == 0 ? "" : "[p]");
+    return name;
+  }
+  // From one element to the next of a layout.
+  std::string stride(int layout) const {
+    if (layout == 0) {
+      return "1";
+    }
+    std::string found;
+    put(found, "static_cast<Offset>(a.strides[", layout - 1, "][");
+    put(found, form_.axes - 1, "])");
+    return found;
+  }
+
+  void put_load(int k) {
+    std::string from;
+    put(from, "reinterpret_cast<const ", type(k), "*>(a.from[", k, "]) + ");
+    from += offset(form(k).layout);
+    switch (form(k).read) {
+      case FusedRead::pack:
+        put(text_, "      x", k, "[p].load(", from, ");\n");
+        break;
+      case FusedRead::splat:
+        put(text_, "      x", k, "[p] = *(", from, ");\n");
+        break;
+      default:
+        text_ += "#pragma unroll\n      for (int j = 0; j < N; ++j) {\n";
+        put(text_, "        x", k, "[p][j] = (", from, ")[j * ");
+        put(text_, stride(form(k).layout), "];\n      }\n");
+        break;
+    }
+  }
+
+  void put_results() {
+    text_ +=
+        "#pragma unroll\n"
+        "  for (int p = 0; p < P; ++p) {\n"
+        "    const Index o0 = first + p * kStep;\n";
+    for (int k = 0; k < num_outputs(); ++k) {
+      put(text_, "    Pack<", type(program_.outputs[k]), ", N> y", k, ";\n");
+    }
+    text_ +=
+        "#pragma unroll\n"
+        "    for (int j = 0; j < N; ++j) {\n"
+        "      Element e;\n"
+        "      Results r;\n";
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (!is_number(k)) {
+        static constexpr const char* kHow[] = {"", "", "[p].get()[j]", "[p]"};
+        FusedRead read = form(k).read;
+        put(text_, "      e.x", k, " = x", k);
+        put(text_, read == FusedRead::pieces ? "[p][j]" : kHow[int(read)]);
+        text_ += ";\n";
+      }
+    }
+    text_ += "      compute(n, e, r);\n";
+    for (int k = 0; k < num_outputs(); ++k) {
+      put(text_, "      y", k, "[j] = r.y", k, ";\n");
+    }
+    text_ += "    }\n    if (o0 + N <= size) {\n";
+    for (int k = 0; k < num_outputs(); ++k) {
+      put_store(k);
+    }
+    text_ += "    }\n  }\n";
+  }
+
+  void put_store(int k) {
+    const FusedForm::Output& form = form_.outputs[k];
+    const char* name = type(program_.outputs[k]);
+    if (form.layout == 0) {
+      put(text_, "      store_pack(reinterpret_cast<", name, "*>(a.to[", k);
+      put(text_, "]) + o0, y", k, ");\n");
+      return;
+    }
+    text_ += "#pragma unroll\n      for (int j = 0; j < N; ++j) {\n";
+    put(text_, "        if (", offset(form.guard), " + j * ");
+    put(text_, stride(form.guard), " == 0) {\n          reinterpret_cast<");
+    put(text_, name, "*>(a.to[", k, "])[", offset(form.layout), " + j * ");
+    put(text_, stride(form.layout), "] = y", k, "[j];\n        }\n      }\n");
+  }
+
+  // What fills no pack is left to the last block.
+  void put_tail() {
+    text_ +=
+        "  const Index of_block = size - begin;\n"
+        "  if (of_block < kStep * P && threadIdx.x < of_block % N) {\n"
+        "    const Index o0 = size - of_block % N + threadIdx.x;\n"
+        "    Element e;\n"
+        "    Results r;\n";
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (!is_number(k)) {
+        put(text_, "    e.x", k, " = reinterpret_cast<const ", type(k));
+        put(text_, "*>(a.from[", k, "])[o0];\n");
+      }
+    }
+    text_ += "    compute(n, e, r);\n";
+    for (int k = 0; k < num_outputs(); ++k) {
+      put(text_,
+          "    reinterpret_cast<",
+          type(program_.outputs[k]),
+          "*>(a.to[");
+      put(text_, k, "])[o0] = r.y", k, ";\n");
+    }
+    text_ += "  }\n";
+  }
+
+  const FusedProgram& program_;
+  const FusedForm& form_;
+  std::string text_;
+};
+
+bool has_complex(const FusedProgram& program) {
+  auto is = [](Dtype t) { return t.val() == Dtype::Val::complex64; };
+  return std::any_of(
+             program.inputs.begin(),
+             program.inputs.end(),
+             [&](const auto& in) { return is(in.dtype); }) ||
+         std::any_of(
+             program.steps.begin(), program.steps.end(), [&](const auto& step) {
+               return is(step.dtype);
+             });
+}
+
+}  // namespace
+
+std::string fused_arguments(
+    const FusedProgram& program, const FusedForm& form) {
+  std::string text;
+  int inputs = program.num_inputs();
+  put(text, "using Index = uint", form.wide ? "64" : "32", "_t;\n");
+  put(text, "using Offset = int", form.wide ? "64" : "32", "_t;\n");
+  put(text, "struct alignas(8) Divisor : FastDivisor {};\nstruct Args {\n");
+  if (form.kind == FusedForm::Kind::elements) {
+    text += "  uint64_t size;\n";
+  } else {
+    text += "  uint64_t rows, length;\n";
+  }
+  put(text, "  uint64_t by_value[", (inputs + 63) / 64, "];\n");
+  put(text, "  uint64_t from[", inputs, "];\n");
+  put(text, "  uint64_t to[", program.outputs.size(), "];\n");
+  int axes = form.axes;
+  if (axes > 0) {
+    put(text, "  Divisor sizes[", axes, "];\n");
+    if (form.layouts > 0) {
+      int strides = form.kind == FusedForm::Kind::elements ? axes : axes + 1;
+      put(text, "  int64_t strides[", form.layouts, "][", strides, "];\n");
+    }
+  }
+  text += "};\n";
+  return text;
+}
+
+std::string fused_number(
+    const FusedProgram& program, int input, const char* numbers) {
+  std::string text;
+  const char* type = fused_type(program.dtype(input));
+  put(text, "  ", numbers, ".x", input, " = (a.by_value[", input / 64);
+  put(text, "] >> ", input % 64, " & 1) != 0 ? detail::number_in<", type);
+  put(text, ">(a.from[", input, "])\n      : *reinterpret_cast<const ", type);
+  put(text, "*>(a.from[", input, "]);\n");
+  return text;
+}
+
+std::string fused_element(
+    const FusedProgram& program,
+    const FusedForm& form,
+    int input,
+    const char* numbers,
+    const char* element) {
+  std::string text;
+  const FusedForm::Input& in = form.inputs[input];
+  if (in.read == FusedRead::literal) {
+    put(text, "convert<", fused_type(program.dtype(input)));
+    put(text, ">(__uint_as_float(", in.literal, "u))");
+  } else {
+    bool is_number = in.read == FusedRead::number;
+    put(text, is_number ? numbers : element, ".x", input);
+  }
+  return text;
+}
+
+std::string fused_locate(
+    const FusedForm& form,
+    const char* number,
+    const std::vector<std::string>& offsets) {
+  std::string text;
+  put(text, "      Index left = ", number, ";\n");
+  for (const std::string& offset : offsets) {
+    put(text, "      ", offset, " = 0;\n");
+  }
+  const char* divide = form.wide ? "left / a.sizes[" : "a.sizes[";
+  const char* divided = form.wide ? "].divisor" : "].quotient(left)";
+  for (int i = form.axes - 1; i >= 0; --i) {
+    text += "      {\n";
+    if (i > 0) {
+      put(text, "        const Index outer = ", divide, i, divided, ";\n");
+      put(text, "        const Offset at = left - outer * a.sizes[", i);
+      text += "].divisor;\n        left = outer;\n";
+    } else {
+      text += "        const Offset at = left;\n";
+    }
+    for (size_t c = 0; c < offsets.size(); ++c) {
+      put(text, "        ", offsets[c], " += at * static_cast<Offset>(");
+      put(text, "a.strides[", c, "][", i, "]);\n");
+    }
+    text += "      }\n";
+  }
+  return text;
+}
+
+std::string fused_text(const FusedProgram& program, const FusedForm& form) {
+  bool is_rows = form.kind != FusedForm::Kind::elements;
+  std::string text = fused_prelude(has_complex(program), is_rows);
+  text += "namespace mlx::core::cuda {\n";
+  text += is_rows ? fused_rows_text(program, form)
+                  : ElementsText(program, form).made();
+  text += "}  // namespace mlx::core::cuda\n";
+  return text;
+}
+
+}  // namespace mlx::core::cuda

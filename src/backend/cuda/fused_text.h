@@ -1,0 +1,68 @@
+// The text of a kernel for a fused program, made at run time for the compiler
+// in jit.h. No header of CUDA here, so that tests need none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ops/compiled.h"
+
+namespace mlx::core::cuda {
+
+/// How a kernel gets N elements of an input that are neighbours in the
+/// iteration shape.
+enum class FusedRead : uint8_t {
+  number,   // one for the whole array: by value or by address
+  literal,  // one whose value is in the text
+  pack,     // one access
+  splat,    // one element for all of them
+  pieces    // each by itself
+};
+
+/// What the text of a kernel depends on beside the program.
+struct FusedForm {
+  enum class Kind : uint8_t {
+    elements,  // no reductions
+    held,      // rows that registers hold
+    walked     // rows that are read for every reduction and once more
+  };
+  struct Input {
+    FusedRead read = FusedRead::pack;
+    /// Inputs that lie alike share an offset; 0 is the order of the elements.
+    uint16_t layout = 0;
+    uint32_t literal = 0;  // the bits of a float
+    bool operator==(const Input&) const = default;
+  };
+  /// An output of fewer elements than the iteration shape has a layout of its
+  /// own, and is written where the offset in layout `guard` is 0.
+  struct Output {
+    uint16_t layout = 0;
+    uint16_t guard = 0;
+    bool operator==(const Output&) const = default;
+  };
+
+  Kind kind = Kind::elements;
+  bool wide = false;     // offsets need 64 bits
+  uint8_t pack = 1;      // elements of one access
+  uint8_t packs = 1;     // of a thread
+  uint8_t axes = 0;      // that layouts walk; none where all are 0
+  uint16_t layouts = 0;  // beside layout 0
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  bool operator==(const FusedForm&) const = default;
+};
+
+/// Threads of a block of a kernel without reductions.
+inline constexpr int kFusedThreads = 256;
+
+/// Instructions for an element, about.
+int fused_weight(const FusedProgram& program, const FusedForm& form);
+
+/// The program in CUDA C++. Its kernel `fused` takes one argument, words of 8
+/// bytes: how many elements; a bit for each input that is a number and travels
+/// by value; the inputs, addresses or values; the outputs' addresses; the
+/// divisor of each axis (two words); of each layout the strides.
+std::string fused_text(const FusedProgram& program, const FusedForm& form);
+
+}  // namespace mlx::core::cuda

@@ -1,0 +1,255 @@
+// Texts of kernels for fused programs: what they depend on, and that the
+// run-time compiler takes all of them. It needs no gpu for that, but a build
+// with the CUDA backend.
+#include "backend/cuda/fused_text.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backend/cuda/fused_steps.h"
+
+#ifdef MLX_HAVE_NVRTC
+#include <nvrtc.h>
+#endif
+
+namespace mlx::core::cuda {
+namespace {
+
+using Kind = FusedStep::Kind;
+
+const Dtype kTypes[] = {
+    bool_,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    float32,
+    float64,
+    bfloat16,
+    complex64};
+
+class Builder {
+ public:
+  int input(Dtype t) {
+    program.inputs.push_back({t, Extent::element});
+    return program.num_inputs() - 1;
+  }
+  int step(ElementwiseOp op, std::vector<int> operands) {
+    FusedStep step;
+    step.kind = Kind::elementwise;
+    step.op = op;
+    step.dtype = elementwise_result_dtype(op, program.dtype(operands.back()));
+    return add(step, operands);
+  }
+  int cast(int value, Dtype t) {
+    FusedStep step;
+    step.kind = Kind::cast;
+    step.dtype = t;
+    return add(step, {value});
+  }
+  int reduce(ReduceType type, int value, Dtype t) {
+    FusedStep step;
+    step.kind = Kind::reduce;
+    step.reduce = type;
+    step.dtype = t;
+    int made = add(step, {value});
+    program.steps.back().extent = Extent::row;
+    return made;
+  }
+  void output(int value) { program.outputs.push_back(value); }
+
+  FusedProgram program;
+
+ private:
+  int add(FusedStep step, const std::vector<int>& operands) {
+    step.arity = static_cast<uint8_t>(operands.size());
+    step.extent = Extent::one;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      step.operands[k] = operands[k];
+      step.extent = std::max(step.extent, program.extent(operands[k]));
+    }
+    program.steps.push_back(step);
+    return program.num_inputs() + static_cast<int>(program.steps.size()) - 1;
+  }
+};
+
+FusedForm flat_form(const FusedProgram& program, int pack, int packs) {
+  FusedForm form;
+  form.pack = static_cast<uint8_t>(pack);
+  form.packs = static_cast<uint8_t>(packs);
+  FusedRead read = pack == 1 ? FusedRead::splat : FusedRead::pack;
+  form.inputs.assign(program.inputs.size(), {read});
+  form.outputs.resize(program.outputs.size());
+  return form;
+}
+
+// Every operation that takes operands of type t, each an output.
+FusedProgram all_operations(Dtype t) {
+  Builder b;
+  int x = b.input(t);
+  int y = b.input(t);
+  int condition = b.input(bool_);
+  for (int i = 0; i < kNumElementwiseOps; ++i) {
+    auto op = static_cast<ElementwiseOp>(i);
+    if (!elementwise_accepts(op, t) || elementwise_operand_dtype(op, t) != t) {
+      continue;
+    }
+    int arity = elementwise_info(op).arity;
+    b.output(
+        arity == 1   ? b.step(op, {x})
+        : arity == 2 ? b.step(op, {x, y})
+                     : b.step(op, {condition, x, y}));
+  }
+  return b.program;
+}
+
+// From every type to every other.
+FusedProgram all_casts() {
+  Builder b;
+  for (Dtype t : kTypes) {
+    b.input(t);
+  }
+  for (int from = 0; from < kNumDtypes; ++from) {
+    for (Dtype to : kTypes) {
+      b.output(b.cast(from, to));
+    }
+  }
+  return b.program;
+}
+
+TEST(FusedText, NamesFormulasOnce) {
+  Builder b;
+  int x = b.input(float32);
+  b.output(b.step(ElementwiseOp::add, {b.step(ElementwiseOp::add, {x, x}), x}));
+  std::string text = fused_formulas(b.program);
+  EXPECT_EQ(text.find("do_add_float"), text.rfind("do_add_float"));
+  EXPECT_NE(text.find("a + b"), std::string::npos);
+}
+
+TEST(FusedText, SignedIntegersWrap) {
+  Builder b;
+  int x = b.input(int32);
+  b.output(b.step(ElementwiseOp::multiply, {x, x}));
+  EXPECT_NE(
+      fused_formulas(b.program).find("using T = uint32_t"), std::string::npos);
+}
+
+TEST(FusedText, HalvesAreRoundedAfterEveryStep) {
+  Builder b;
+  int x = b.input(float16);
+  int y = b.step(ElementwiseOp::add, {x, x});
+  b.output(b.step(ElementwiseOp::multiply, {y, x}));
+  std::string text = fused_text(b.program, flat_form(b.program, 8, 1));
+  EXPECT_NE(text.find("const half h1 = convert<half>("), std::string::npos);
+  EXPECT_NE(text.find("const float v1 = to_compute(h1);"), std::string::npos);
+}
+
+TEST(FusedText, ShapesAreNoPartOfIt) {
+  Builder b;
+  int x = b.input(float32);
+  b.output(b.step(ElementwiseOp::exp, {x}));
+  FusedForm form = flat_form(b.program, 4, 2);
+  EXPECT_EQ(fused_text(b.program, form), fused_text(b.program, form));
+  FusedForm wide = form;
+  wide.wide = true;
+  EXPECT_NE(fused_text(b.program, form), fused_text(b.program, wide));
+}
+
+#ifdef MLX_HAVE_NVRTC
+
+// Empty, or what the compiler has against the text.
+std::string complaint(const std::string& text) {
+  nvrtcProgram program = nullptr;
+  nvrtcCreateProgram(&program, text.c_str(), "fused.cu", 0, nullptr, nullptr);
+  const char* options[] = {
+      "--gpu-architecture=sm_90a",
+      "--std=c++20",
+      "--device-as-default-execution-space"};
+  nvrtcResult result = nvrtcCompileProgram(program, 3, options);
+  size_t bytes = 0;
+  nvrtcGetProgramLogSize(program, &bytes);
+  std::string log(bytes, '\0');
+  nvrtcGetProgramLog(program, log.data());
+  nvrtcDestroyProgram(&program);
+  return result == NVRTC_SUCCESS ? "" : log + text;
+}
+
+class FusedTextOf : public testing::TestWithParam<Dtype> {};
+
+TEST_P(FusedTextOf, AllOperationsCompile) {
+  FusedProgram program = all_operations(GetParam());
+  EXPECT_EQ(complaint(fused_text(program, flat_form(program, 1, 1))), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AllTypes,
+    FusedTextOf,
+    testing::ValuesIn(kTypes),
+    [](const testing::TestParamInfo<Dtype>& info) {
+      return std::string(fused_type(info.param));
+    });
+
+TEST(FusedText, AllCastsCompile) {
+  FusedProgram program = all_casts();
+  EXPECT_EQ(complaint(fused_text(program, flat_form(program, 1, 1))), "");
+}
+
+// A form of random reads, layouts and widths.
+FusedForm random_form(const FusedProgram& program, std::mt19937& rng) {
+  FusedForm form;
+  auto below = [&](int n) { return static_cast<int>(rng() % n); };
+  form.pack = static_cast<uint8_t>(1 << below(3));
+  form.packs = static_cast<uint8_t>(1 << below(2));
+  form.wide = below(2) == 0;
+  form.axes = static_cast<uint8_t>(1 + below(5));
+  form.layouts = static_cast<uint16_t>(2 + below(4));
+  for (const FusedProgram::Input& in : program.inputs) {
+    static constexpr FusedRead kReads[] = {
+        FusedRead::number,
+        FusedRead::splat,
+        FusedRead::pieces,
+        FusedRead::pack,
+        FusedRead::literal};
+    bool is_float = in.dtype == float32;
+    FusedRead read = kReads[below(is_float ? 5 : 4)];
+    read = read == FusedRead::pack && form.pack == 1 ? FusedRead::splat : read;
+    form.inputs.push_back(
+        {read, static_cast<uint16_t>(below(form.layouts + 1)), 0x40400000});
+  }
+  for (size_t k = 0; k < program.outputs.size(); ++k) {
+    bool is_full = below(2) == 0;
+    form.outputs.push_back(
+        is_full ? FusedForm::Output{}
+                : FusedForm::Output{1, static_cast<uint16_t>(below(3))});
+  }
+  return form;
+}
+
+TEST(FusedText, LayoutsCompile) {
+  std::mt19937 rng(1);
+  for (int run = 0; run < 8; ++run) {
+    Builder b;
+    int x = b.input(float32);
+    int h = b.input(bfloat16);
+    int flag = b.input(bool_);
+    int whole = b.input(int8);
+    int sum = b.step(ElementwiseOp::add, {x, b.cast(h, float32)});
+    int chosen = b.step(ElementwiseOp::select, {flag, sum, x});
+    b.output(b.step(ElementwiseOp::power, {chosen, x}));
+    b.output(b.step(ElementwiseOp::negative, {whole}));
+    b.output(b.step(ElementwiseOp::multiply, {h, h}));
+    EXPECT_EQ(
+        complaint(fused_text(b.program, random_form(b.program, rng))), "");
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace mlx::core::cuda
