@@ -12,7 +12,13 @@ namespace mlx::core::cpu {
 
 namespace {
 
-// Arrays as one share of the outputs sees them.
+// Rows up to this length are taken several at a time.
+constexpr size_t kShortRow = 256;
+// Rows up to this length are kept between passes: four of float32 fill half of
+// a second cache.
+constexpr size_t kKeptRow = 16384;
+
+// The arrays as one share of the outputs sees them.
 class Run {
  public:
   Run(const Compiled& op,
@@ -33,6 +39,14 @@ class Run {
   size_t row_length() const {
     return share_.shape.empty() ? 1 : share_.shape.back();
   }
+  size_t num_rows() const {
+    size_t rows = 1;
+    for (size_t i = 0; i + 1 < share_.shape.size(); ++i) {
+      rows *= share_.shape[i];
+    }
+    return rows;
+  }
+  bool has_row_inputs() const;
   void find_inputs();
   void look_at_inputs();
   InputKind kind_of(const array& in, BlockView& view) const;
@@ -68,7 +82,7 @@ void Run::find_inputs() {
     }
     is_used_.assign(wanted.begin(), wanted.begin() + inputs_->size());
   }
-  by_rows_ = share_.has_reductions;
+  by_rows_ = share_.has_reductions || has_row_inputs();
   if (!by_rows_ && share_.is_whole) {
     layout_ = common_layout(*inputs_, outputs_[share_.outputs[0]]);
   }
@@ -84,6 +98,20 @@ void Run::find_inputs() {
     inputs_ = copies_.empty() ? inputs_ : &copies_;
   }
   look_at_inputs();
+}
+
+// Values of rows are spread over elements unless rows are long.
+bool Run::has_row_inputs() const {
+  if (row_length() <= kShortRow) {
+    return false;
+  }
+  for (size_t i = 0; i < inputs_->size(); ++i) {
+    const array& in = (*inputs_)[i];
+    if (is_used_[i] && in.size() > 1 && in.shape(-1) == 1) {
+      return true;
+    }
+  }
+  return false;
 }
 
 InputKind Run::kind_of(const array& in, BlockView& view) const {
@@ -121,7 +149,13 @@ void Run::look_at_inputs() {
 }
 
 FusedKey Run::key() const {
-  return {kinds_, share_.outputs, by_rows_, false, false};
+  FusedKey key{kinds_, share_.outputs, by_rows_, false, false};
+  if (by_rows_) {
+    size_t n = row_length();
+    key.grouped = n > 0 && n <= kShortRow && num_rows() > 1;
+    key.keep = n <= kKeptRow;
+  }
+  return key;
 }
 
 bool Run::donate(const FusedPart& part, size_t position, array& out) {
@@ -156,18 +190,16 @@ void Run::prepare_output(FusedCall& call, size_t position) {
 }
 
 void Run::run(const FusedPart& part) {
-  if (by_rows_) {
-    throw std::runtime_error("[compile] reductions do not run on the cpu yet.");
-  }
   FusedCall call(part);
   taken_.assign(inputs_->size(), false);
   for (size_t position = 0; position < share_.outputs.size(); ++position) {
     prepare_output(call, position);
   }
   call.inputs = std::move(views_);
-  size_t size = outputs_[share_.outputs[0]].size();
-  if (size > 0) {
-    run_flat(call, size);
+  if (num_rows() > 0 && by_rows_) {
+    run_rows(call, num_rows(), row_length());
+  } else if (num_rows() * row_length() > 0) {
+    run_flat(call, num_rows() * row_length());
   }
 }
 

@@ -65,12 +65,17 @@ size_t fused_block_size(const FusedCall& call) {
   return std::clamp<size_t>(block / 64 * 64, kBlock / 4, kBlock);
 }
 
-FusedFrame::FusedFrame(const FusedCall& call, size_t block, size_t extra)
+FusedFrame::FusedFrame(
+    const FusedCall& call, size_t block, size_t row, size_t extra)
     : call_(call) {
   const FusedPart& part = call.part;
   size_t num_inputs = call.inputs.size();
   size_t bytes = padded(call.table.size() * sizeof(void*)) +
-                 padded(num_inputs * sizeof(void*)) + padded(extra);
+                 padded(num_inputs * sizeof(void*)) + padded(extra) +
+                 padded(part.kept_widths.size() * sizeof(void*));
+  for (uint8_t width : part.kept_widths) {
+    bytes += padded(row * width);
+  }
   for (uint8_t width : part.block_widths) {
     bytes += padded(block * width);
   }
@@ -105,7 +110,20 @@ FusedFrame::FusedFrame(const FusedCall& call, size_t block, size_t extra)
                        ? take(block * call.inputs[i].item_size())
                        : nullptr;
   }
+  kept_ =
+      reinterpret_cast<char**>(take(part.kept_widths.size() * sizeof(void*)));
+  for (size_t k = 0; k < part.kept_widths.size(); ++k) {
+    kept_[k] = take(row * part.kept_widths[k]);
+  }
   extra_ = take(extra);
+}
+
+void FusedFrame::seek_kept(size_t column) {
+  const FusedPart& part = call_.part;
+  for (size_t k = 0; k < part.kept_widths.size(); ++k) {
+    table_[part.first(Room::kept) + k] =
+        kept_[k] + column * part.kept_widths[k];
+  }
 }
 
 void FusedFrame::seek(const FusedPass& pass, size_t begin, size_t n) {

@@ -38,14 +38,18 @@ size_t fused_block_size(const FusedCall& call);
 /// A thread's table of pointers and buffers.
 class FusedFrame {
  public:
-  /// Blocks of at most `block` elements. `extra` bytes are at extra().
-  FusedFrame(const FusedCall& call, size_t block, size_t extra = 0);
+  /// Blocks of at most `block` elements; rows of `row` are kept. `extra` bytes
+  /// are at extra().
+  FusedFrame(
+      const FusedCall& call, size_t block, size_t row = 0, size_t extra = 0);
 
   const void** table() { return table_; }
   char* extra() { return extra_; }
 
   /// Points to the elements [begin, begin + n) of what the pass touches.
   void seek(const FusedPass& pass, size_t begin, size_t n);
+  /// Points to the elements from `column` on in the rows that are kept.
+  void seek_kept(size_t column);
   /// Stores what was made for streaming.
   void flush(const FusedPass& pass, size_t begin, size_t n);
 
@@ -53,6 +57,7 @@ class FusedFrame {
   const FusedCall& call_;
   const void** table_;
   char** gathered_;
+  char** kept_;
   char* extra_;
 };
 
@@ -70,6 +75,9 @@ inline void run_instruction(
   }
 }
 
+/// `size` elements in any order.
 void run_flat(FusedCall& call, size_t size);
+/// `rows` rows of n elements each.
+void run_rows(FusedCall& call, size_t rows, size_t n);
 
 }  // namespace mlx::core::cpu

@@ -108,7 +108,10 @@ class Planner {
   Place widened(int value, Extent extent, Place from);
 
   void find_donations();
-  void finish(std::vector<uint8_t> widths);
+  uint32_t position(Place p) const { return part_.first(p.room) + p.index; }
+  void touch(FusedPass& pass, Place p);
+  std::vector<Instruction> numbered(const std::vector<Draft>& drafts);
+  void finish();
 
   const FusedProgram& program_;
   FusedKey key_;
@@ -445,56 +448,63 @@ void Planner::find_donations() {
   }
 }
 
+// Values of elements among inputs and outputs lie elsewhere for each block.
+void Planner::touch(FusedPass& pass, Place p) {
+  std::vector<uint32_t>* touched = nullptr;
+  if (p.room == Room::input && key_.inputs[p.index] == InputKind::element) {
+    touched = &pass.inputs;
+  } else if (
+      p.room == Room::output &&
+      part_.output_extents[p.index] == Extent::element) {
+    touched = &pass.outputs;
+  }
+  if (touched &&
+      std::find(touched->begin(), touched->end(), p.index) == touched->end()) {
+    touched->push_back(p.index);
+  }
+}
+
+std::vector<Instruction> Planner::numbered(const std::vector<Draft>& drafts) {
+  std::vector<Instruction> result;
+  for (const Draft& draft : drafts) {
+    Instruction instruction = draft.instruction;
+    for (int k = 0; k < instruction.arity; ++k) {
+      instruction.in[k] = position(draft.in[k]);
+    }
+    if (instruction.kind != Instruction::Kind::reduce) {
+      instruction.out = position(draft.out);
+    }
+    result.push_back(instruction);
+  }
+  return result;
+}
+
 // Numbers all places through and notes what each pass touches.
-void Planner::finish(std::vector<uint8_t> widths) {
-  part_.block_widths = std::move(widths);
-  counts_[static_cast<int>(Room::input)] =
-      static_cast<uint32_t>(program_.inputs.size());
-  counts_[static_cast<int>(Room::output)] =
-      static_cast<uint32_t>(key_.outputs.size());
-  counts_[static_cast<int>(Room::block)] =
-      static_cast<uint32_t>(part_.block_widths.size());
-  counts_[static_cast<int>(Room::kept)] =
-      static_cast<uint32_t>(part_.kept_widths.size());
+void Planner::finish() {
+  for (auto [room, count] :
+       {std::pair{Room::input, program_.inputs.size()},
+        {Room::output, key_.outputs.size()},
+        {Room::block, part_.block_widths.size()},
+        {Room::kept, part_.kept_widths.size()}}) {
+    counts_[static_cast<int>(room)] = static_cast<uint32_t>(count);
+  }
   for (int i = 0; i < kNumRooms; ++i) {
     part_.rooms[i + 1] = part_.rooms[i] + counts_[i];
   }
-  auto position = [&](Place p) {
-    return static_cast<uint32_t>(part_.first(p.room) + p.index);
-  };
-  auto convert = [&](const std::vector<Draft>& drafts, FusedPass* pass) {
-    std::vector<Instruction> result;
-    auto touch = [&](Place p) {
-      if (!pass || (p.room != Room::input && p.room != Room::output)) {
-        return;
-      }
-      auto& touched = p.room == Room::input ? pass->inputs : pass->outputs;
-      if (std::find(touched.begin(), touched.end(), p.index) == touched.end()) {
-        touched.push_back(p.index);
-      }
-    };
-    for (const Draft& draft : drafts) {
-      Instruction instruction = draft.instruction;
-      for (int k = 0; k < instruction.arity; ++k) {
-        instruction.in[k] = position(draft.in[k]);
-        touch(draft.in[k]);
-      }
-      if (instruction.kind != Instruction::Kind::reduce) {
-        instruction.out = position(draft.out);
-        touch(draft.out);
-      }
-      result.push_back(instruction);
-    }
-    return result;
-  };
-  part_.ones = convert(ones_, nullptr);
+  part_.ones = numbered(ones_);
   for (DraftPass& draft : passes_) {
     FusedPass& pass = part_.passes.emplace_back();
-    pass.rows = convert(draft.rows, nullptr);
-    pass.elements = convert(draft.elements, &pass);
+    pass.rows = numbered(draft.rows);
+    pass.elements = numbered(draft.elements);
     pass.reductions = draft.reductions;
     for (size_t i = 0; i < draft.reduced.size(); ++i) {
       pass.reductions[i].out = position(draft.reduced[i]);
+    }
+    for (const Draft& d : draft.elements) {
+      for (int k = 0; k < d.instruction.arity; ++k) {
+        touch(pass, d.in[k]);
+      }
+      touch(pass, d.out);
     }
   }
 }
@@ -516,26 +526,30 @@ FusedPart Planner::plan() {
   for (size_t pass = 0; pass < passes_.size(); ++pass) {
     emit_pass(pass);
   }
-  std::vector<uint8_t> buffers;
-  assign_blocks(passes_, block_widths_, buffers);
+  assign_blocks(passes_, block_widths_, part_.block_widths);
   find_donations();
   for (uint32_t o : key_.outputs) {
     part_.output_extents.push_back(extents_[program_.outputs[o]]);
   }
-  finish(std::move(buffers));
+  for (uint32_t i = 0; i < key_.inputs.size(); ++i) {
+    if (key_.inputs[i] == InputKind::row) {
+      part_.row_inputs.push_back(i);
+    }
+  }
+  finish();
   part_.key = std::move(key_);
   return std::move(part_);
 }
 
 }  // namespace
 
-bool FusedPart::needs_elements() const {
+bool FusedPart::is_read_again(uint32_t output) const {
+  int passes_with = 0;
   for (const FusedPass& pass : passes) {
-    if (!pass.elements.empty()) {
-      return true;
-    }
+    passes_with += static_cast<int>(
+        std::count(pass.outputs.begin(), pass.outputs.end(), output));
   }
-  return false;
+  return passes_with > 1;
 }
 
 FusedPart make_fused_part(const FusedProgram& program, FusedKey key) {

@@ -101,12 +101,16 @@ struct FusedPart {
   /// may_donate[output * inputs + input].
   std::vector<bool> may_donate;
 
-  int count(Room room) const {
+  /// The inputs that have values of rows.
+  std::vector<uint32_t> row_inputs;
+
+  uint32_t count(Room room) const {
     int i = static_cast<int>(room);
     return rooms[i + 1] - rooms[i];
   }
-  int first(Room room) const { return rooms[static_cast<int>(room)]; }
-  bool needs_elements() const;
+  uint32_t first(Room room) const { return rooms[static_cast<int>(room)]; }
+  /// Whether an output is read again in a pass after the one that made it.
+  bool is_read_again(uint32_t output) const;
 };
 
 /// The plan of a program, one part for each shape that is iterated over.
