@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,87 @@ class Program {
   FusedProgram program_;
 };
 
+/// GELU as layers write it: x * (1 + erf(x / sqrt(2))) / 2.
+inline FusedProgram gelu(Dtype t) {
+  Program p;
+  int x = p.input(t);
+  int root = p.input(t, Extent::one);
+  int one = p.input(t, Extent::one);
+  int two = p.input(t, Extent::one);
+  int y = p.step(ElementwiseOp::divide, {x, root});
+  y = p.step(ElementwiseOp::add, {one, p.step(ElementwiseOp::erf, {y})});
+  p.output(p.step(
+      ElementwiseOp::divide, {p.step(ElementwiseOp::multiply, {x, y}), two}));
+  return p.get();
+}
+
+inline std::vector<array> gelu_inputs(const array& x) {
+  return {
+      x,
+      array(std::sqrt(2.0f), x.dtype()),
+      array(1.0f, x.dtype()),
+      array(2.0f, x.dtype())};
+}
+
+/// `steps` random steps on the inputs, which all have type `t`; bools are made
+/// by comparisons and used by select.
+inline FusedProgram random_program(
+    std::mt19937& rng, Dtype t, const std::vector<Extent>& inputs, int steps) {
+  Program p;
+  std::vector<int> values;
+  std::vector<int> bools;
+  for (Extent extent : inputs) {
+    values.push_back(p.input(t, extent));
+  }
+  auto any = [&](const std::vector<int>& of) {
+    return of[std::uniform_int_distribution<size_t>(0, of.size() - 1)(rng)];
+  };
+  std::uniform_int_distribution<int> op_of(0, kNumElementwiseOps - 1);
+  for (int s = 0; s < steps;) {
+    ElementwiseOp op = static_cast<ElementwiseOp>(op_of(rng));
+    int arity = elementwise_info(op).arity;
+    if (!elementwise_accepts(op, t) || elementwise_operand_dtype(op, t) != t ||
+        (op == ElementwiseOp::select && bools.empty())) {
+      continue;
+    }
+    // Recent values are used more often, so that programs grow deep.
+    std::vector<int> operands;
+    for (int k = 0; k < arity; ++k) {
+      operands.push_back(rng() % 2 ? values.back() : any(values));
+    }
+    if (op == ElementwiseOp::select) {
+      operands[0] = any(bools);
+    }
+    int value = p.step(op, operands);
+    Dtype result = p.dtype(value);
+    if (result == bool_ && t != bool_) {
+      bools.push_back(value);
+    } else {
+      values.push_back(result == t ? value : p.cast(value, t));
+      if (t == bool_) {
+        bools.push_back(values.back());
+      }
+    }
+    ++s;
+  }
+  std::set<int> outputs = {values.back(), any(values)};
+  if (!bools.empty()) {
+    outputs.insert(bools.back());
+  }
+  for (int value : outputs) {
+    if (value >= p.get().num_inputs()) {
+      p.output(value);
+    }
+  }
+  return p.get();
+}
+
+/// Where programs run; tests of other devices set it.
+inline Stream& fused_stream() {
+  static Stream stream = default_stream(Device::cpu);
+  return stream;
+}
+
 /// Fresh nodes for the outputs of `primitive`.
 inline std::vector<array> nodes_of(
     const std::shared_ptr<Compiled>& primitive,
@@ -89,8 +171,7 @@ inline std::vector<array> nodes_of(
 
 inline std::vector<array> run_fused(
     const FusedProgram& program, const std::vector<array>& inputs) {
-  auto primitive =
-      std::make_shared<Compiled>(default_stream(Device::cpu), program);
+  auto primitive = std::make_shared<Compiled>(fused_stream(), program);
   std::vector<array> outputs = nodes_of(primitive, inputs);
   eval(outputs);
   return outputs;
@@ -99,7 +180,7 @@ inline std::vector<array> run_fused(
 /// The same by single operations.
 inline std::vector<array> run_single(
     const FusedProgram& program, const std::vector<array>& inputs) {
-  Stream s = default_stream(Device::cpu);
+  Stream s = fused_stream();
   std::vector<array> values = inputs;
   for (const FusedStep& step : program.steps) {
     std::vector<array> operands;

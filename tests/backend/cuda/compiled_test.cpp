@@ -1,0 +1,206 @@
+// Fused programs on the gpu beside its own single operations: the same bits,
+// in all types and layouts. Without a gpu these tests say that they were left
+// out.
+#include "ops/compiled.h"
+
+#include <gtest/gtest.h>
+
+#include "backend/backend.h"
+#include "backend/cpu/compiled_testing.h"
+
+namespace mlx::core {
+namespace {
+
+using namespace testing;
+using Op = ElementwiseOp;
+
+class CudaCompiled : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!find_backend(Device::gpu)) {
+      GTEST_SKIP() << "no usable gpu";
+    }
+    fused_stream() = default_stream(Device::gpu);
+  }
+  void TearDown() override { fused_stream() = default_stream(Device::cpu); }
+
+  // An array that the device holds, unlike those that the tests make.
+  static array on_device(const array& x) {
+    array y = copy(x, default_stream(Device::gpu));
+    y.eval();
+    return y;
+  }
+};
+
+TEST_F(CudaCompiled, GeluOfAllFloats) {
+  std::mt19937 rng(1);
+  for (Dtype t : {float32, float64, float16, bfloat16}) {
+    for (int n : {1, 3, 31, 64, 1000, 5000, 300001}) {
+      SCOPED_TRACE(n);
+      expect_fused_is_single(gelu(t), gelu_inputs(random_array(rng, {n}, t)));
+    }
+  }
+}
+
+TEST_F(CudaCompiled, RandomProgramsOfAllTypes) {
+  std::mt19937 rng(2);
+  for (Dtype t : all_dtypes()) {
+    for (int run = 0; run < 4; ++run) {
+      SCOPED_TRACE("type " + std::to_string(static_cast<int>(t.val())));
+      FusedProgram program = random_program(
+          rng, t, {Extent::element, Extent::element, Extent::one}, 1 + run * 4);
+      Shape shape = run % 3 == 0 ? Shape{7} : Shape{37, 91};
+      SCOPED_TRACE(Compiled(fused_stream(), program).name());
+      expect_fused_is_single(
+          program,
+          {random_array(rng, shape, t),
+           random_array(rng, shape, t),
+           random_array(rng, {}, t)});
+    }
+  }
+}
+
+TEST_F(CudaCompiled, LayoutsAndBroadcasts) {
+  std::mt19937 rng(3);
+  Shape shape{6, 52, 72};
+  for (Dtype t : {float32, int16, bfloat16, complex64}) {
+    std::vector<array> layouts = {
+        random_array(rng, shape, t),
+        transpose(random_array(rng, {72, 52, 6}, t)),
+        transpose(random_array(rng, {6, 72, 52}, t), {0, 2, 1}),
+        slice(
+            random_array(rng, {6, 104, 72}, t),
+            {0, 0, 0},
+            {6, 104, 72},
+            {1, 2, 1}),
+        slice(random_array(rng, {6, 52, 73}, t), {0, 0, 1}, {6, 52, 73}),
+        random_array(rng, {72}, t),
+        random_array(rng, {52, 1}, t),
+        random_array(rng, {6, 1, 72}, t),
+        random_array(rng, {}, t),
+        broadcast_to(random_array(rng, {1, 52, 1}, t), shape),
+        slice(
+            random_array(rng, shape, t),
+            {-1, -1, -1},
+            {-7, -53, -73},
+            {-1, -1, -1})};
+    for (array& a : layouts) {
+      eval(a);
+    }
+    FusedProgram program = random_program(
+        rng, t, {Extent::element, Extent::element, Extent::element}, 6);
+    for (int run = 0; run < 30; ++run) {
+      SCOPED_TRACE("run " + std::to_string(run));
+      std::vector<array> inputs;
+      for (int k = 0; k < 3; ++k) {
+        inputs.push_back(layouts[rng() % layouts.size()]);
+      }
+      expect_fused_is_single(program, inputs);
+    }
+  }
+}
+
+TEST_F(CudaCompiled, AllCasts) {
+  std::mt19937 rng(4);
+  Program p;
+  std::vector<array> inputs;
+  for (Dtype from : all_dtypes()) {
+    int x = p.input(from);
+    inputs.push_back(random_array(rng, {1500}, from, false));
+    for (Dtype to : all_dtypes()) {
+      p.output(p.cast(x, to));
+    }
+  }
+  expect_fused_is_single(p.get(), inputs);
+}
+
+TEST_F(CudaCompiled, OutputsOfSeveralShapes) {
+  std::mt19937 rng(7);
+  Program p;
+  int x = p.input(float32);
+  int row = p.input(float32);
+  int column = p.input(float32);
+  int one = p.input(float32, Extent::one);
+  int a = p.step(Op::exp, {row});
+  int b = p.step(Op::multiply, {column, one});
+  int c = p.step(Op::negative, {one});
+  int d = p.step(Op::add, {p.step(Op::add, {a, b}), c});
+  p.output(p.step(Op::multiply, {x, d}));
+  for (int value : {a, b, c, d}) {
+    p.output(value);
+  }
+  expect_fused_is_single(
+      p.get(),
+      {random_array(rng, {5, 30, 40}, float32),
+       random_array(rng, {40}, float32),
+       random_array(rng, {30, 1}, float32),
+       random_array(rng, {}, float32)});
+}
+
+TEST_F(CudaCompiled, EmptyAndSingleElements) {
+  std::mt19937 rng(6);
+  for (const Shape& shape :
+       {Shape{}, Shape{1}, Shape{1, 1}, Shape{0}, Shape{3, 0}, Shape{0, 4}}) {
+    array x = random_array(rng, shape, float16);
+    expect_fused_is_single(gelu(float16), gelu_inputs(x));
+  }
+}
+
+// Exponents that are written into the text, and the same from the device.
+TEST_F(CudaCompiled, PowersOfScalars) {
+  std::mt19937 rng(9);
+  Program p;
+  int x = p.input(float32);
+  int e = p.input(float32, Extent::one);
+  p.output(p.step(Op::add, {p.step(Op::power, {x, e}), x}));
+  array values = random_array(rng, {20, 300}, float32);
+  for (float exponent : {2.0f, 3.0f, 0.5f, 1.7f}) {
+    SCOPED_TRACE(exponent);
+    expect_fused_is_single(p.get(), {values, array(exponent)});
+    expect_fused_is_single(p.get(), {values, on_device(array(exponent))});
+  }
+}
+
+TEST_F(CudaCompiled, LongChainsAndManyInputs) {
+  std::mt19937 rng(10);
+  Program p;
+  std::vector<array> inputs;
+  std::vector<int> values;
+  for (int k = 0; k < 200; ++k) {
+    values.push_back(p.input(float32));
+    inputs.push_back(random_array(rng, {3001}, float32));
+  }
+  int y = values[0];
+  for (int k = 1; k < 400; ++k) {
+    y = p.step(
+        k % 3 ? Op::add : Op::maximum,
+        {p.step(Op::negative, {y}), values[k % 200]});
+  }
+  p.output(y);
+  expect_fused_is_single(p.get(), inputs);
+}
+
+// A result takes over the memory of an input that nobody needs any more.
+TEST_F(CudaCompiled, TakesOverMemoryOfInputs) {
+  std::mt19937 rng(12);
+  Program p;
+  int x = p.input(float32);
+  int y = p.input(float32);
+  int s = p.step(Op::add, {x, y});
+  p.output(s);
+  p.output(p.step(Op::multiply, {s, y}));
+  array x0 = random_array(rng, {5000}, float32);
+  array y0 = random_array(rng, {5000}, float32);
+  std::vector<array> expected = run_single(p.get(), {x0, y0});
+  array a = on_device(x0);
+  array b = on_device(y0);
+  auto primitive = std::make_shared<Compiled>(fused_stream(), p.get());
+  std::vector<array> got = nodes_of(primitive, {std::move(a), std::move(b)});
+  eval(got);
+  for (int o : {0, 1}) {
+    expect_same_bits(got[o], expected[o]);
+  }
+}
+
+}  // namespace
+}  // namespace mlx::core
