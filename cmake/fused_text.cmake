@@ -12,7 +12,10 @@ foreach(
         math_exp
         math
         complex
-        math_complex)
+        math_complex
+        shuffle
+        row_combine
+        combine)
   set(header ${PROJECT_SOURCE_DIR}/src/backend/cuda/device/${name}.cuh)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} text)

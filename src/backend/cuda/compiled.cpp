@@ -46,31 +46,6 @@ bool find_common_layout(
   });
 }
 
-// An output takes over the memory of an input that lies like it, or gets its
-// own. Only full ones: a partial output's elements are read many times.
-void allocate_outputs(
-    const std::vector<array>& inputs,
-    const Shape& shape,
-    const array* layout,
-    std::vector<array>& outputs,
-    Encoder& e) {
-  bool is_row_major = !layout || layout->flags().row_contiguous;
-  for (array& out : outputs) {
-    bool done = false;
-    for (const array& in : inputs) {
-      bool fits = !done && out.shape() == shape && in.shape() == shape &&
-                  (is_row_major ? in.flags().row_contiguous
-                                : in.strides() == layout->strides());
-      done = done || (fits && e.donate(in, out));
-    }
-    if (!done && is_row_major) {
-      e.allocate(out);
-    } else if (!done) {
-      e.allocate_like(out, *layout);
-    }
-  }
-}
-
 // How many elements an access and a thread take.
 void choose_packs(
     const FusedProgram& program,
@@ -103,10 +78,6 @@ void choose_packs(
   }
   form.pack = static_cast<uint8_t>(pack);
   form.packs = static_cast<uint8_t>(packs);
-}
-
-bool is_aligned(uint64_t address, size_t bytes) {
-  return address % bytes == 0;
 }
 
 // Arrays in one order: packs where all addresses allow them.
@@ -213,9 +184,13 @@ void compiled(
     Encoder& e) {
   const FusedProgram& program = op.program();
   Shape shape = Compiled::iteration_shape(inputs);
+  bool is_rows = program.has_reductions();
+  bool has_rows = !shape.empty() && shape.back() > 1;
   if (element_count(shape) == 0 || !FusedCall::fits(program) ||
-      program.has_reductions()) {
+      (is_rows && !has_rows)) {
     compiled_by_steps(op, inputs, outputs, e);
+  } else if (is_rows) {
+    compiled_rows(op, inputs, shape, outputs, e);
   } else {
     run_elements(op, inputs, shape, outputs, e);
   }

@@ -12,6 +12,15 @@ void compiled(
     std::vector<array>& outputs,
     Encoder& e);
 
+/// The same for programs with reductions, along the last axis of the iteration
+/// shape `shape`, which has no empty axis.
+void compiled_rows(
+    const Compiled& op,
+    const std::vector<array>& inputs,
+    const Shape& shape,
+    std::vector<array>& outputs,
+    Encoder& e);
+
 /// The same step by step, with the kernels of single operations: for what has
 /// no elements, or more operands than a launch takes.
 void compiled_by_steps(

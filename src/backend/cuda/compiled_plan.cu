@@ -96,6 +96,31 @@ void merge(Shape& sizes, std::vector<Strides>& strides, bool keeps_last) {
 
 }  // namespace
 
+// Only full outputs take over memory: an input that lies like a partial one is
+// read many times.
+void allocate_outputs(
+    const std::vector<array>& inputs,
+    const Shape& shape,
+    const array* layout,
+    std::vector<array>& outputs,
+    Encoder& e) {
+  bool is_row_major = !layout || layout->flags().row_contiguous;
+  for (array& out : outputs) {
+    bool done = false;
+    for (const array& in : inputs) {
+      bool fits = !done && out.shape() == shape && in.shape() == shape &&
+                  (is_row_major ? in.flags().row_contiguous
+                                : in.strides() == layout->strides());
+      done = done || (fits && e.donate(in, out));
+    }
+    if (!done && is_row_major) {
+      e.allocate(out);
+    } else if (!done) {
+      e.allocate_like(out, *layout);
+    }
+  }
+}
+
 FusedLayouts::FusedLayouts(
     const Shape& shape,
     const std::vector<array>& inputs,
@@ -165,10 +190,10 @@ bool FusedLayouts::is_narrow(size_t size) const {
 
 FusedRead FusedLayouts::read_of(int layout, int pack, bool is_aligned) const {
   const Strides& strides = layout == 0 ? dense_ : layouts_[layout - 1];
-  if (pack == 1 || strides.back() == 0) {
+  if (strides.back() == 0) {
     return FusedRead::splat;
   }
-  bool even = is_aligned && strides.back() == 1;
+  bool even = pack > 1 && is_aligned && strides.back() == 1;
   for (size_t i = 0; i + 1 < strides.size(); ++i) {
     even = even && strides[i] % pack == 0;
   }

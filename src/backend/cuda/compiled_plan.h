@@ -23,6 +23,19 @@ inline bool is_number(const array& a) {
   return a.size() == 1 || a.data_size() == 1;
 }
 
+inline bool is_aligned(uint64_t address, size_t bytes) {
+  return address % bytes == 0;
+}
+
+/// An output takes over the memory of an input that lies like it, or gets its
+/// own: row-major, or like `layout`.
+void allocate_outputs(
+    const std::vector<array>& inputs,
+    const Shape& shape,
+    const array* layout,
+    std::vector<array>& outputs,
+    Encoder& e);
+
 /// The axes of an iteration shape, merged where all arrays walk them as one,
 /// and the strides of those that do not lie in its order. Fills in the layouts
 /// of a form.
@@ -41,7 +54,7 @@ class FusedLayouts {
   static constexpr size_t kMostNarrow = (size_t(1) << 31) - (1 << 20);
 
   const Shape& sizes() const { return sizes_; }
-  /// How packs of an input are read along the last axis.
+  /// How N elements along the last axis are read.
   FusedRead read_of(int layout, int pack, bool is_aligned) const;
   void append_to(std::vector<uint64_t>& words, int axes) const;
 

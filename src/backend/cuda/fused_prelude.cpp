@@ -25,7 +25,11 @@ std::string fused_prelude(bool has_complex, bool has_rows) {
     text += k_complex;
     text += k_math_complex;
   }
-  (void)has_rows;
+  if (has_rows) {
+    text += k_shuffle;
+    text += k_row_combine;
+    text += k_combine;
+  }
   return text;
 }
 

@@ -317,7 +317,7 @@ std::string fused_arguments(
 }
 
 std::string fused_number(
-    const FusedProgram& program, int input, const char* numbers) {
+    const FusedProgram& program, int input, const std::string& numbers) {
   std::string text;
   const char* type = fused_type(program.dtype(input));
   put(text, "  ", numbers, ".x", input, " = (a.by_value[", input / 64);
@@ -331,8 +331,8 @@ std::string fused_element(
     const FusedProgram& program,
     const FusedForm& form,
     int input,
-    const char* numbers,
-    const char* element) {
+    const std::string& numbers,
+    const std::string& element) {
   std::string text;
   const FusedForm::Input& in = form.inputs[input];
   if (in.read == FusedRead::literal) {

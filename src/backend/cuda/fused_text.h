@@ -39,6 +39,7 @@ struct FusedForm {
   struct Output {
     uint16_t layout = 0;
     uint16_t guard = 0;
+    bool is_row = false;  // one number for each row
     bool operator==(const Output&) const = default;
   };
 
@@ -46,7 +47,7 @@ struct FusedForm {
   bool wide = false;     // offsets need 64 bits
   uint8_t pack = 1;      // elements of one access
   uint8_t packs = 1;     // of a thread
-  uint8_t axes = 0;      // that layouts walk; none where all are 0
+  uint8_t axes = 0;      // that layouts walk, of rows the leading ones
   uint16_t layouts = 0;  // beside layout 0
   std::vector<Input> inputs;
   std::vector<Output> outputs;
@@ -55,14 +56,17 @@ struct FusedForm {
 
 /// Threads of a block of a kernel without reductions.
 inline constexpr int kFusedThreads = 256;
+/// The most threads of a block of one with reductions.
+inline constexpr int kFusedRowThreads = 512;
 
 /// Instructions for an element, about.
 int fused_weight(const FusedProgram& program, const FusedForm& form);
 
 /// The program in CUDA C++. Its kernel `fused` takes one argument, words of 8
-/// bytes: how many elements; a bit for each input that is a number and travels
-/// by value; the inputs, addresses or values; the outputs' addresses; the
-/// divisor of each axis (two words); of each layout the strides.
+/// bytes: how many elements (or rows, and their length); a bit for each input
+/// that is a number and travels by value; the inputs, addresses or values; the
+/// outputs' addresses; the divisor of each axis (two words); of each layout the
+/// strides.
 std::string fused_text(const FusedProgram& program, const FusedForm& form);
 
 }  // namespace mlx::core::cuda

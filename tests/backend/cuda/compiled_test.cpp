@@ -202,5 +202,146 @@ TEST_F(CudaCompiled, TakesOverMemoryOfInputs) {
   }
 }
 
+// Softmax of x + shift, the largest elements and a mean square beside it.
+FusedProgram rows_program(Dtype t) {
+  Program p;
+  int x = p.input(t);
+  int shift = p.input(t);
+  int weight = p.input(t);
+  int y = p.step(Op::add, {x, shift});
+  int top = p.reduce(ReduceType::max, y);
+  int e = p.step(Op::exp, {p.step(Op::subtract, {y, top})});
+  int sum = p.reduce(ReduceType::sum, e);
+  int square = p.reduce(ReduceType::sum, p.step(Op::square, {y}));
+  int scaled = p.step(Op::divide, {e, sum});
+  p.output(p.step(Op::multiply, {scaled, weight}));
+  p.output(top);
+  p.output(p.step(Op::sqrt, {square}));
+  return p.get();
+}
+
+// Sums in another order: a few roundings of the largest.
+void expect_close(const array& got, const array& expected) {
+  ASSERT_EQ(got.shape(), expected.shape());
+  ASSERT_EQ(got.dtype(), expected.dtype());
+  double rtol = got.dtype() == float16    ? 4e-3
+                : got.dtype() == bfloat16 ? 3e-2
+                : got.dtype() == float32  ? 4e-6
+                                          : 1e-13;
+  EXPECT_TRUE(
+      allclose(
+          astype(got, float64), astype(expected, float64), rtol, rtol, true)
+          .item<bool>());
+}
+
+TEST_F(CudaCompiled, RowsOfAllLengths) {
+  std::mt19937 rng(20);
+  for (Dtype t : {float32, float16, bfloat16, float64}) {
+    for (int n :
+         {2, 3, 7, 32, 100, 129, 1000, 4096, 5003, 8192, 20000, 50257}) {
+      SCOPED_TRACE("type " + std::to_string(static_cast<int>(t.val())));
+      SCOPED_TRACE(n);
+      int rows = n < 200 ? 301 : 5;
+      std::vector<array> inputs = {
+          random_array(rng, {3, rows, n}, t, false),
+          random_array(rng, {rows, 1}, t, false),
+          random_array(rng, {n}, t, false)};
+      std::vector<array> got = run_fused(rows_program(t), inputs);
+      std::vector<array> expected = run_single(rows_program(t), inputs);
+      for (size_t o = 0; o < got.size(); ++o) {
+        SCOPED_TRACE("output " + std::to_string(o));
+        expect_close(got[o], expected[o]);
+      }
+    }
+  }
+}
+
+TEST_F(CudaCompiled, RowsOfAllLayouts) {
+  std::mt19937 rng(21);
+  Shape shape{6, 52, 72};
+  Dtype t = float32;
+  std::vector<array> layouts = {
+      random_array(rng, shape, t, false),
+      transpose(random_array(rng, {72, 52, 6}, t, false)),
+      slice(random_array(rng, {6, 52, 73}, t, false), {0, 0, 1}, {6, 52, 73}),
+      slice(
+          random_array(rng, {6, 52, 144}, t, false),
+          {0, 0, 0},
+          {6, 52, 144},
+          {1, 1, 2}),
+      random_array(rng, {72}, t, false),
+      random_array(rng, {52, 72}, t, false),
+      random_array(rng, {6, 1, 72}, t, false),
+      broadcast_to(random_array(rng, {6, 52, 1}, t, false), shape),
+      broadcast_to(random_array(rng, {}, t, false), shape)};
+  for (array& a : layouts) {
+    eval(a);
+  }
+  for (size_t k = 0; k < layouts.size(); ++k) {
+    for (size_t m = 0; m < layouts.size(); m += 2) {
+      SCOPED_TRACE(std::to_string(k) + ", " + std::to_string(m));
+      std::vector<array> inputs = {
+          broadcast_to(layouts[k], shape),
+          random_array(rng, {52, 1}, t, false),
+          layouts[m]};
+      std::vector<array> got = run_fused(rows_program(t), inputs);
+      std::vector<array> expected = run_single(rows_program(t), inputs);
+      for (size_t o = 0; o < got.size(); ++o) {
+        expect_close(got[o], expected[o]);
+      }
+    }
+  }
+}
+
+// Whole numbers, truth values and extremes do not depend on the order.
+TEST_F(CudaCompiled, ReductionsOfAllTypes) {
+  std::mt19937 rng(22);
+  for (Dtype t : all_dtypes()) {
+    if (t == complex64) {
+      continue;
+    }
+    SCOPED_TRACE("type " + std::to_string(static_cast<int>(t.val())));
+    Program p;
+    int x = p.input(t);
+    int y = p.input(t);
+    int z = p.step(Op::maximum, {x, y});
+    int low = p.reduce(ReduceType::min, z);
+    p.output(low);
+    p.output(p.reduce(ReduceType::max, z));
+    p.output(p.reduce(ReduceType::all, z));
+    p.output(p.reduce(ReduceType::any, z));
+    p.output(p.step(Op::not_equal, {z, low}));
+    if (t.val() < Dtype::Val::float16 && t != bool_) {
+      Dtype sum = reduce_accumulator(ReduceType::sum, t);
+      p.output(p.reduce(ReduceType::sum, z, sum));
+      p.output(p.reduce(ReduceType::prod, z, sum));
+    }
+    for (int n : {5, 64, 3000}) {
+      SCOPED_TRACE(n);
+      expect_fused_is_single(
+          p.get(), {random_array(rng, {40, n}, t), random_array(rng, {n}, t)});
+    }
+  }
+}
+
+// The same memory in and out, of rows that registers hold and of longer ones.
+TEST_F(CudaCompiled, RowsTakeOverMemory) {
+  std::mt19937 rng(23);
+  for (int n : {512, 40000}) {
+    array x = random_array(rng, {7, n}, float32, false);
+    array shift = random_array(rng, {7, 1}, float32, false);
+    array weight = random_array(rng, {n}, float32, false);
+    FusedProgram program = rows_program(float32);
+    std::vector<array> expected = run_single(program, {x, shift, weight});
+    array a = on_device(x);
+    auto primitive = std::make_shared<Compiled>(fused_stream(), program);
+    std::vector<array> got = nodes_of(primitive, {std::move(a), shift, weight});
+    eval(got);
+    for (size_t o = 0; o < got.size(); ++o) {
+      expect_close(got[o], expected[o]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mlx::core

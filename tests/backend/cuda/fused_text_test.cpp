@@ -249,6 +249,68 @@ TEST(FusedText, LayoutsCompile) {
   }
 }
 
+// Softmax of scaled rows, with their largest elements and a mean square.
+FusedProgram rows_program(Dtype t) {
+  Builder b;
+  int x = b.input(t);
+  int scale = b.input(t);
+  int weight = b.input(t);
+  int y = b.step(ElementwiseOp::multiply, {x, scale});
+  int top = b.reduce(ReduceType::max, y, t);
+  int e =
+      b.step(ElementwiseOp::exp, {b.step(ElementwiseOp::subtract, {y, top})});
+  int sum = b.reduce(ReduceType::sum, e, t);
+  int square =
+      b.reduce(ReduceType::sum, b.step(ElementwiseOp::square, {y}), float32);
+  int softmax = b.step(ElementwiseOp::divide, {e, sum});
+  b.output(b.step(ElementwiseOp::multiply, {softmax, weight}));
+  b.output(top);
+  b.output(square);
+  b.output(b.step(ElementwiseOp::negative, {weight}));
+  return b.program;
+}
+
+TEST(FusedText, RowsCompile) {
+  for (FusedForm::Kind kind :
+       {FusedForm::Kind::held, FusedForm::Kind::walked}) {
+    for (Dtype t : {float32, float16, float64}) {
+      for (int pack : {1, 2}) {
+        FusedProgram program = rows_program(t);
+        FusedForm form = flat_form(program, pack, 2);
+        form.kind = kind;
+        form.axes = 2;
+        form.layouts = 4;
+        FusedRead read = pack == 1 ? FusedRead::pieces : FusedRead::pack;
+        form.inputs = {{read, 0}, {FusedRead::splat, 1}, {read, 2}};
+        form.outputs = {{}, {3, 4, true}, {3, 4, true}, {2, 4}};
+        EXPECT_EQ(complaint(fused_text(program, form)), "");
+      }
+    }
+  }
+}
+
+// Every reduction of every type, of elements that are one for all.
+TEST(FusedText, AllReductionsCompile) {
+  Builder b;
+  FusedForm form;
+  form.kind = FusedForm::Kind::held;
+  form.axes = 1;
+  form.layouts = 2;
+  for (Dtype t : kTypes) {
+    b.input(t);
+    form.inputs.push_back({FusedRead::pieces, 0});
+  }
+  for (int x = 0; x < kNumDtypes; ++x) {
+    for (int i = 0; i < 6; ++i) {
+      auto type = static_cast<ReduceType>(i);
+      bool is_logic = type == ReduceType::all || type == ReduceType::any;
+      b.output(b.reduce(type, x, is_logic ? bool_ : kTypes[x]));
+      form.outputs.push_back({1, 2, true});
+    }
+  }
+  EXPECT_EQ(complaint(fused_text(b.program, form)), "");
+}
+
 #endif
 
 }  // namespace
