@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "casters.h"
+#include "custom_kernel.h"
 #include "modules.h"
 #include "types/error.h"
 
@@ -197,6 +198,7 @@ void init_fast(nb::module_& parent) {
   bind_norms(m);
   bind_rope(m);
   bind_attention(m);
+  init_custom_kernels(m);
 }
 
 }  // namespace mlx::python

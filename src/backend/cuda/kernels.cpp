@@ -4,6 +4,7 @@
 #include "backend/cuda/backend.h"
 #include "backend/cuda/compiled.h"
 #include "backend/cuda/create.h"
+#include "backend/cuda/custom_kernel.h"
 #include "backend/cuda/elementwise.h"
 #include "backend/cuda/gather.h"
 #include "backend/cuda/join.h"
@@ -97,6 +98,11 @@ void add_norms(Table& table) {
   table.add<fast::RoPE, rope>();
 }
 
+void add_custom(Table& table) {
+  table.add<fast::CustomKernel, custom_kernel>();
+  table.add<fast::PrecompiledKernel, precompiled_kernel>();
+}
+
 void add_reductions(Table& table) {
   table.add<Reduce, reduce>();
   table.add<ArgReduce, arg_reduce>();
@@ -120,6 +126,7 @@ const Table& kernels() {
     add_sort(*all);
     add_norms(*all);
     add_reductions(*all);
+    add_custom(*all);
     return all;
   }();
   return *table;
