@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/jit_types.h"
+#include "backend/cuda/program_testing.h"
 #include "mlx/ops.h"
 
 namespace mlx::core::cuda {
@@ -95,6 +96,75 @@ TEST(CustomKernelText, EveryTypeHasAName) {
     EXPECT_STRNE(jit::type_name(type), "");
   }
 }
+
+#ifdef MLX_HAVE_NVRTC
+
+// One body with every type as input and output, and all that the prelude has.
+std::string body_of_all_types() {
+  return R"(
+    auto i = cooperative_groups::this_grid().thread_rank();
+    auto block = cg::this_thread_block();
+    T t = a[i];
+    t += 1;
+    t *= a[0];
+    float16_t h = float(t);
+    bfloat16_t b16 = h + 0.5f;
+    b16 = b16 * h + 1;
+    complex64_t z(inf, INFINITY);
+    z = z * z + 1.0f / (z - complex64_t(float(t)));
+    uint64_t wide = WARP_SIZE + block.thread_rank() + block.size();
+    int64_t at = elem_to_loc(i, a_shape.data(), a_strides.data(), a_ndim);
+    cg::sync(block);
+    if (yes && !(b16 < h) && isnan(NAN)) {
+      out[at] = z * complex64_t(b_shape[0] + b_strides[0] + n + wide);
+    })";
+}
+
+TEST(CustomKernelText, CompilesWithoutHeaders) {
+  std::string body = body_of_all_types();
+  EXPECT_EQ(
+      complaint(text_of(body, "template <typename T> T f(T x) {return x;}")),
+      "");
+}
+
+TEST(CustomKernelText, PassesAllTypesThrough) {
+  for (Dtype type :
+       {bool_,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        int8,
+        int16,
+        int32,
+        int64,
+        float16,
+        bfloat16,
+        float32,
+        float64,
+        complex64}) {
+    array x = zeros({2}, type);
+    EXPECT_EQ(
+        complaint(
+            kernel_text(params("auto t = a[0]; out[0] = t;"), {x, x}, {x})),
+        "");
+  }
+}
+
+TEST(CustomKernelText, CompilesWithTheToolkitsHeaders) {
+  std::string body = R"(
+    auto block = cg::this_thread_block();
+    auto tile = cg::tiled_partition<32>(block);
+    __half2 two = __floats2half2_rn(1.0f, 2.0f);
+    T t = float(a[tile.thread_rank()]);
+    int64_t at = elem_to_loc(n, a_shape.data(), a_strides.data(), a_ndim);
+    out[at] = complex64_t(tile.shfl(float(t), 3) + __low2float(two)) * inf;)";
+  std::vector<std::string> folders = {
+      MLX_CUDA_INCLUDE, MLX_CUDA_INCLUDE "/cccl"};
+  EXPECT_EQ(complaint(text_of(body), folders), "");
+}
+
+#endif
 
 TEST(CustomKernel, EqualSourcesAreEquivalent) {
   auto one = params("x");
