@@ -4,7 +4,10 @@
 Each row is one line of JSON: our time, torch's, and what it means. Inputs are
 rotated through sets that together exceed the second-level cache; a time is the
 wall time of a run of launches that is waited for once, divided by their number,
-the median of several such runs taken in turns with torch's.
+the median of several such runs taken in turns with torch's. It is not measured
+by CUDA events, because the library shows nobody its stream: runs are long
+enough, milliseconds at least, that the wait at their end does not count, and
+what the host does between launches does count.
 
 usage: gpu.py [--only NAME] [--turns N]
 """

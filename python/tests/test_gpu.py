@@ -471,3 +471,80 @@ class TestLarge:
     def test_random(self):
         x = mx.random.uniform(shape=self.shape, dtype=mx.float16)
         assert abs(mx.mean(x[-16:].astype(mx.float32)).item() - 0.5) < 1e-2
+
+    def test_sort(self):
+        n = (1 << 31) - 7  # the longest axis is below 2^31
+        x = mx.zeros((n,), dtype=mx.uint8)
+        x[3] = 9
+        x[n // 2] = 4
+        y = mx.sort(x)
+        assert y[-3:].tolist() == [0, 4, 9]
+        assert mx.sum(y.astype(mx.uint32)).item() == 13
+        rows = mx.zeros((5, 1 << 29), dtype=mx.uint8)
+        rows[-1, 7] = 2
+        assert mx.argsort(rows[-1:], axis=1)[0, -1].item() == 7
+        y = mx.sort(rows, axis=1)
+        assert y[:, -1].tolist() == [0, 0, 0, 0, 2]
+        columns = mx.sort(rows, axis=0)
+        assert columns[-1, 7].item() == 2
+        assert mx.max(columns[:-1]).item() == 0
+
+    def test_matmul(self):
+        rows, depth = (1 << 17) + 1, 1 << 14
+        x = mx.zeros((rows, depth), dtype=mx.float16)
+        x[-1] = 0.5
+        w = mx.ones((depth, 8), dtype=mx.float16)
+        for columns in (8, 1):
+            y = x @ w[:, :columns]
+            assert y[-1, -1].item() == depth / 2
+            assert y[-2, -1].item() == 0
+        # The same as a batch, and as the right operand.
+        y = mx.matmul(x[1:].reshape(4, -1, depth), w[:, :3])
+        assert y[-1, -1].tolist() == [depth / 2] * 3
+        y = w[:, :2].T @ x.T
+        assert y[-1, -2:].tolist() == [0, depth / 2]
+        # A result as large.
+        a = mx.zeros((rows, 16), dtype=mx.float16)
+        a[-1] = 2
+        y = a @ w[:16, :1] @ mx.ones((1, depth), dtype=mx.float16)
+        assert y[-1, -1].item() == 32
+        assert y[-2, -1].item() == 0
+
+    @pytest.mark.parametrize("bits", [4, 3])
+    def test_quantized(self, bits):
+        rows, columns = (1 << 17) + 3, 1 << 14
+        w = mx.zeros((rows, columns), dtype=mx.float16)
+        w[-1] = (mx.arange(columns) % 61).astype(mx.float16)
+        packed = mx.quantize(w, 64, bits)
+        last = [part[-2:] for part in packed]
+        unpacked = mx.dequantize(*packed, 64, bits)
+        want = mx.dequantize(*last, 64, bits)
+        assert mx.array_equal(unpacked[-2:], want).item()
+        del w, unpacked
+        for dtype in (mx.float16, mx.float32):
+            q = [packed[0], *(part.astype(dtype) for part in packed[1:])]
+            for tokens in (1, 5, 200):
+                x = mx.ones((tokens, columns), dtype=dtype) / 64
+                y = mx.quantized_matmul(x, *q, group_size=64, bits=bits)
+                total = mx.sum(want.astype(mx.float32), axis=1) / 64
+                got = y[-1, -2:].astype(mx.float32)
+                np.testing.assert_allclose(np.array(got), np.array(total), 1e-3)
+                # The last row alone, the other way round.
+                x = (mx.arange(rows) == rows - 1).astype(dtype)
+                x = mx.broadcast_to(x, (tokens, rows))
+                y = mx.quantized_matmul(x, *q, False, 64, bits)
+                assert mx.array_equal(y[-1], want[-1].astype(dtype)).item()
+
+    @pytest.mark.parametrize("dtype", [mx.float16, mx.float32])
+    def test_attention(self, dtype):
+        heads, keys, width = 8, (1 << 21) + 5, 128
+        k = mx.zeros((1, heads, keys, width), dtype=dtype)
+        v = mx.zeros((1, heads, keys, width), dtype=dtype)
+        k[0, -1, -1] = 1
+        v[0, -1, -1] = 3
+        # Few rows, some, and many: the last head's last key takes it all.
+        for group, tokens in ((4, 1), (1, 40), (1, 64)):
+            q = mx.ones((1, heads * group, tokens, width), dtype=dtype)
+            y = mx.fast.scaled_dot_product_attention(q, k, v, scale=1.0)
+            assert mx.all(y[:, -group:] == 3).item()
+            assert mx.all(y[:, :-group] == 0).item()
