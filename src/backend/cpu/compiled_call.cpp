@@ -68,54 +68,118 @@ size_t fused_block_size(const FusedCall& call) {
 FusedFrame::FusedFrame(
     const FusedCall& call, size_t block, size_t row, size_t extra)
     : call_(call) {
-  const FusedPart& part = call.part;
-  size_t num_inputs = call.inputs.size();
-  size_t bytes = padded(call.table.size() * sizeof(void*)) +
-                 padded(num_inputs * sizeof(void*)) + padded(extra) +
-                 padded(part.kept_widths.size() * sizeof(void*));
-  for (uint8_t width : part.kept_widths) {
-    bytes += padded(row * width);
+  // Once to see how much is needed, once to take it.
+  size_t bytes = lay_out(nullptr, block, row, extra);
+  lay_out(
+      static_cast<char*>(scratch(ScratchUse::fused, bytes)), block, row, extra);
+  for (const FusedChain& chain : call.part.chains) {
+    for (size_t k = 0; k < chain.stages.size(); ++k) {
+      const FusedStage& stage = chain.stages[k];
+      bool moves = stage.role == FusedStage::Role::read ||
+                   stage.role == FusedStage::Role::write;
+      stages_[chain.first + k] = {
+          stage.run, nullptr, moves ? size_t(stage.width) : 0};
+    }
   }
-  for (uint8_t width : part.block_widths) {
-    bytes += padded(block * width);
-  }
-  for (const FusedCall::Output& out : call.outputs) {
-    bytes += out.streaming ? padded(block * out.width) : 0;
-  }
-  for (size_t i = 0; i < num_inputs; ++i) {
-    bytes +=
-        is_gathered(call, i) ? padded(block * call.inputs[i].item_size()) : 0;
-  }
-  char* at = static_cast<char*>(scratch(ScratchUse::fused, bytes));
-  auto take = [&](size_t size) {
-    char* taken = at;
-    at += padded(size);
+}
+
+size_t FusedFrame::lay_out(
+    char* memory, size_t block, size_t row, size_t extra) {
+  const FusedPart& part = call_.part;
+  size_t used = 0;
+  auto take = [&](size_t bytes) {
+    char* taken = memory ? memory + used : nullptr;
+    used += padded(bytes);
     return taken;
   };
+  auto take_for = [&](Room room, size_t index, size_t bytes) {
+    char* taken = take(bytes);
+    if (memory) {
+      table_[part.first(room) + index] = taken;
+    }
+  };
+  size_t num_inputs = call_.inputs.size();
   table_ =
-      reinterpret_cast<const void**>(take(call.table.size() * sizeof(void*)));
-  std::copy(call.table.begin(), call.table.end(), table_);
+      reinterpret_cast<const void**>(take(call_.table.size() * sizeof(void*)));
   gathered_ = reinterpret_cast<char**>(take(num_inputs * sizeof(void*)));
-  for (size_t b = 0; b < part.block_widths.size(); ++b) {
-    table_[part.first(Room::block) + b] = take(block * part.block_widths[b]);
+  kept_ =
+      reinterpret_cast<char**>(take(part.kept_widths.size() * sizeof(void*)));
+  stages_ =
+      reinterpret_cast<ChainStage*>(take(part.num_stages * sizeof(ChainStage)));
+  if (memory) {
+    std::copy(call_.table.begin(), call_.table.end(), table_);
   }
-  for (size_t o = 0; o < call.outputs.size(); ++o) {
-    if (call.outputs[o].streaming) {
-      table_[part.first(Room::output) + o] =
-          take(block * call.outputs[o].width);
+  constexpr size_t kGroupBytes = kMaxChainGroup * sizeof(float);
+  for (size_t t = 0; t < part.count(Room::temporary); ++t) {
+    take_for(Room::temporary, t, kGroupBytes);
+  }
+  size_t stages = 0;
+  for (const FusedChain& chain : part.chains) {
+    stages = std::max(stages, chain.stages.size());
+  }
+  group_ = take(stages * kGroupBytes);
+  for (size_t b = 0; b < part.block_widths.size(); ++b) {
+    take_for(Room::block, b, block * part.block_widths[b]);
+  }
+  for (size_t o = 0; o < call_.outputs.size(); ++o) {
+    if (call_.outputs[o].streaming) {
+      take_for(Room::output, o, block * call_.outputs[o].width);
     }
   }
   for (size_t i = 0; i < num_inputs; ++i) {
-    gathered_[i] = is_gathered(call, i)
-                       ? take(block * call.inputs[i].item_size())
+    char* buffer = is_gathered(call_, i)
+                       ? take(block * call_.inputs[i].item_size())
                        : nullptr;
+    if (memory) {
+      gathered_[i] = buffer;
+    }
   }
-  kept_ =
-      reinterpret_cast<char**>(take(part.kept_widths.size() * sizeof(void*)));
   for (size_t k = 0; k < part.kept_widths.size(); ++k) {
-    kept_[k] = take(row * part.kept_widths[k]);
+    char* buffer = take(row * part.kept_widths[k]);
+    if (memory) {
+      kept_[k] = buffer;
+    }
   }
   extra_ = take(extra);
+  return used;
+}
+
+void FusedFrame::run_stages(const FusedChain& chain, size_t n) {
+  ChainStage* stages = stages_ + chain.first;
+  for (size_t k = 0; k < chain.stages.size(); ++k) {
+    stages[k].at = table_[chain.stages[k].at];
+  }
+  size_t whole = n / chain_group() * chain_group();
+  run_chain(stages, whole);
+  if (n > whole) {
+    run_last_group(chain, whole, n - whole);
+  }
+}
+
+// Elements that do not fill a group are worked on in buffers that do.
+void FusedFrame::run_last_group(
+    const FusedChain& chain, size_t begin, size_t n) {
+  ChainStage* stages = stages_ + chain.first;
+  char* buffer = group_;
+  for (size_t k = 0; k < chain.stages.size(); ++k) {
+    size_t width = stages[k].stride;
+    if (width > 0) {
+      const char* from = static_cast<const char*>(stages[k].at) + begin * width;
+      if (chain.stages[k].role == FusedStage::Role::read) {
+        std::memcpy(buffer, from, n * width);
+      }
+      stages[k].at = buffer;
+      buffer += kMaxChainGroup * sizeof(float);
+    }
+  }
+  run_chain(stages, chain_group());
+  for (size_t k = 0; k < chain.stages.size(); ++k) {
+    const FusedStage& stage = chain.stages[k];
+    if (stage.role == FusedStage::Role::write) {
+      char* to = static_cast<char*>(const_cast<void*>(table_[stage.at]));
+      std::memcpy(to + begin * stage.width, stages[k].at, n * stage.width);
+    }
+  }
 }
 
 void FusedFrame::seek_kept(size_t column) {
@@ -172,7 +236,7 @@ void run_flat(FusedCall& call, size_t size) {
           size_t n = std::min(block, size - begin);
           frame.seek(pass, begin, n);
           for (const Instruction& instruction : pass.elements) {
-            run_instruction(instruction, frame.table(), n);
+            frame.run(instruction, n);
           }
           if (streaming) {
             frame.flush(pass, begin, n);

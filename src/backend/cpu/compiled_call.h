@@ -5,6 +5,7 @@
 
 #include "backend/cpu/block_source.h"
 #include "backend/cpu/compiled_plan.h"
+#include "backend/cpu/kernels/chain.h"
 
 namespace mlx::core::cpu {
 
@@ -35,6 +36,21 @@ struct FusedCall {
 /// The elements of a block that lets all buffers of a thread stay in L1.
 size_t fused_block_size(const FusedCall& call);
 
+/// A block routine, or one value for n elements.
+inline void run_instruction(
+    const Instruction& instruction, const void** table, size_t n) {
+  const void* in[] = {
+      table[instruction.in[0]],
+      table[instruction.in[1]],
+      table[instruction.in[2]]};
+  void* out = const_cast<void*>(table[instruction.out]);
+  if (instruction.function) {
+    instruction.function(in, out, n);
+  } else {
+    gather_block(in[0], 0, out, n, instruction.width);
+  }
+}
+
 /// A thread's table of pointers and buffers.
 class FusedFrame {
  public:
@@ -50,30 +66,31 @@ class FusedFrame {
   void seek(const FusedPass& pass, size_t begin, size_t n);
   /// Points to the elements from `column` on in the rows that are kept.
   void seek_kept(size_t column);
+  /// One instruction on n elements; not a reduction.
+  void run(const Instruction& instruction, size_t n) {
+    if (instruction.kind == Instruction::Kind::chain) {
+      run_stages(call_.part.chains[instruction.which], n);
+    } else {
+      run_instruction(instruction, table_, n);
+    }
+  }
   /// Stores what was made for streaming.
   void flush(const FusedPass& pass, size_t begin, size_t n);
 
  private:
+  /// Gives out `memory`; returns how many bytes.
+  size_t lay_out(char* memory, size_t block, size_t row, size_t extra);
+  void run_stages(const FusedChain& chain, size_t n);
+  void run_last_group(const FusedChain& chain, size_t begin, size_t n);
+
   const FusedCall& call_;
   const void** table_;
   char** gathered_;
   char** kept_;
+  ChainStage* stages_;
+  char* group_;  // elements of a last group that is not full
   char* extra_;
 };
-
-inline void run_instruction(
-    const Instruction& instruction, const void** table, size_t n) {
-  const void* in[] = {
-      table[instruction.in[0]],
-      table[instruction.in[1]],
-      table[instruction.in[2]]};
-  void* out = const_cast<void*>(table[instruction.out]);
-  if (instruction.function) {
-    instruction.function(in, out, n);
-  } else {
-    gather_block(in[0], 0, out, n, instruction.width);
-  }
-}
 
 /// `size` elements in any order.
 void run_flat(FusedCall& call, size_t size);

@@ -15,31 +15,49 @@ class Assigner {
 
   void run(std::vector<Draft>& drafts) {
     for (size_t i = 0; i < drafts.size(); ++i) {
-      for_operands(drafts[i], [&](Place& p) { last_use_[p.index] = i; });
+      for_reads(drafts[i], [&](Place& p) { last_use_[p.index] = i; });
     }
     is_free_.assign(buffers_.size(), true);
     for (size_t i = 0; i < drafts.size(); ++i) {
       Draft& draft = drafts[i];
-      for_operands(draft, [&](Place& p) {
+      // A chain writes while it still reads, so its results lie elsewhere. The
+      // result of a single step may take the place of an operand.
+      for (DraftStage& stage : draft.stages) {
+        if (stage.role == DraftStage::Role::write) {
+          give(stage.place);
+        }
+      }
+      for_reads(draft, [&](Place& p) {
         uint32_t buffer = buffer_of_[p.index];
-        // A result of the same width may take the place of an operand.
         is_free_[buffer] = is_free_[buffer] || last_use_[p.index] == i;
         p.index = buffer;
       });
-      if (draft.out.room == Room::block) {
-        uint32_t value = draft.out.index;
-        draft.out.index = buffer_of_[value] = take(widths_[value]);
+      if (draft.stages.empty()) {
+        give(draft.out);
       }
     }
   }
 
  private:
   template <typename Fn>
-  static void for_operands(Draft& draft, Fn fn) {
+  static void for_reads(Draft& draft, Fn fn) {
     for (int k = 0; k < draft.instruction.arity; ++k) {
       if (draft.in[k].room == Room::block) {
         fn(draft.in[k]);
       }
+    }
+    for (DraftStage& stage : draft.stages) {
+      if (stage.role == DraftStage::Role::read &&
+          stage.place.room == Room::block) {
+        fn(stage.place);
+      }
+    }
+  }
+
+  void give(Place& p) {
+    if (p.room == Room::block) {
+      uint32_t value = p.index;
+      p.index = buffer_of_[value] = take(widths_[value]);
     }
   }
 

@@ -9,8 +9,17 @@
 
 namespace mlx::core::cpu {
 
+struct DraftStage {
+  using Role = FusedStage::Role;
+  ChainFn run = nullptr;
+  Place place;
+  Role role = Role::none;
+  uint8_t width = 0;
+};
+
 struct Draft {
   Instruction instruction;
+  std::vector<DraftStage> stages;  ///< of a chain, which has no `in` and `out`
   std::array<Place, 3> in{};
   Place out;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/compiled_chain.h"
 #include "backend/cpu/compiled_draft.h"
 #include "types/error.h"
 
@@ -15,6 +16,9 @@ namespace {
 
 // Buffers for a row of elements, at most.
 constexpr size_t kMaxKept = 4;
+// Steps of a chain, at most: where the compiler does not optimize, each stage
+// takes room on the stack.
+constexpr size_t kMaxChain = 200;
 
 bool is_half(Dtype t) {
   return t == float16 || t == bfloat16;
@@ -93,6 +97,9 @@ class Planner {
                                    : passes_[pass_].elements;
   }
 
+  void emit_elements();
+  std::vector<bool> read_outside(const std::vector<bool>& inside);
+  void emit_chain(const std::vector<int>& steps);
   void emit(int value);
   void emit_elementwise(const FusedStep& step, Extent extent, Place out);
   void emit_reduce(int value);
@@ -356,8 +363,8 @@ void Planner::emit_reduce(int value) {
   draft.instruction.kind = Instruction::Kind::reduce;
   draft.instruction.width = static_cast<uint8_t>(type.size());
   DraftPass& pass = passes_[pass_];
-  draft.instruction.reduction = static_cast<uint32_t>(pass.reductions.size());
-  draft.out = {Room::row, UINT32_MAX};
+  draft.instruction.which = static_cast<uint32_t>(pass.reductions.size());
+  draft.out = {Room::row, 0};
   pass.elements.push_back(draft);
   pass.reductions.push_back(
       {loops_of(step.reduce, type).rows,
@@ -407,13 +414,104 @@ void Planner::emit_pass(size_t pass) {
       emit(v);
     }
   }
+  emit_elements();
   for (int v = program_.num_inputs(); v < num_values(); ++v) {
-    if (made_[pass][v]) {
-      emit(v);
-    } else if (needed_[v] && is_reduce(v) && levels_[v] == level + 1) {
+    if (needed_[v] && is_reduce(v) && levels_[v] == level + 1) {
       emit_reduce(v);
     }
   }
+}
+
+// Steps of elements by turns: all that can be done as chains, then all that
+// cannot.
+void Planner::emit_elements() {
+  std::vector<int> pending;
+  std::vector<bool> is_open(num_values(), false);
+  for (int v = program_.num_inputs(); v < num_values(); ++v) {
+    if (made_[pass_][v]) {
+      pending.push_back(v);
+      is_open[v] = true;
+    }
+  }
+  for (bool chains = true; !pending.empty(); chains = !chains) {
+    std::vector<int> steps;
+    std::vector<int> rest;
+    for (int v : pending) {
+      const FusedStep& step = program_.step_of(v);
+      bool ready = is_chainable(program_, v) == chains;
+      for (int k = 0; k < step.arity; ++k) {
+        ready = ready && !is_open[step.operands[k]];
+      }
+      if (ready) {
+        is_open[v] = false;
+      }
+      (ready ? steps : rest).push_back(v);
+    }
+    for (size_t i = 0; i < steps.size();) {
+      size_t n = chains ? std::min(kMaxChain, steps.size() - i) : 1;
+      if (n > 1) {
+        emit_chain({steps.begin() + i, steps.begin() + i + n});
+      } else {
+        emit(steps[i]);
+      }
+      i += n;
+    }
+    pending = std::move(rest);
+  }
+}
+
+// The values that steps of this pass outside of the chain `inside` read.
+std::vector<bool> Planner::read_outside(const std::vector<bool>& inside) {
+  std::vector<bool> result(num_values(), false);
+  for (int v = program_.num_inputs(); v < num_values(); ++v) {
+    bool is_reduced_here =
+        needed_[v] && is_reduce(v) && levels_[v] == static_cast<int>(pass_) + 1;
+    if ((made_[pass_][v] && !inside[v]) || is_reduced_here) {
+      const FusedStep& step = program_.step_of(v);
+      for (int k = 0; k < step.arity; ++k) {
+        result[step.operands[k]] = true;
+      }
+    }
+  }
+  return result;
+}
+
+void Planner::emit_chain(const std::vector<int>& steps) {
+  ChainBuilder builder(program_);
+  std::vector<bool> is_inside(num_values(), false);
+  for (int v : steps) {
+    is_inside[v] = true;
+  }
+  for (int v : steps) {
+    const FusedStep& step = program_.step_of(v);
+    for (int k = 0; k < step.arity; ++k) {
+      int from = step.operands[k];
+      if (is_inside[from]) {
+        continue;
+      }
+      Dtype type = program_.dtype(from);
+      bool scalar = false;
+      Place source = operand(from, Extent::element, type != bool_, &scalar);
+      if (scalar && is_half(type)) {
+        source = widened(from, Extent::element, source);
+      }
+      builder.add_source(from, source, scalar);
+    }
+  }
+  std::vector<bool> is_read = read_outside(is_inside);
+  for (int v : steps) {
+    if (is_read[v] || output_of(v) >= 0 || kept_[v]) {
+      place(v) = place(v) == kNowhere ? result_place(v) : place(v);
+      builder.add_sink(v, place(v));
+    }
+  }
+  Draft draft;
+  draft.instruction.kind = Instruction::Kind::chain;
+  draft.instruction.arity = 0;
+  draft.stages = builder.build(steps);
+  uint32_t& temporaries = counts_[static_cast<int>(Room::temporary)];
+  temporaries = std::max(temporaries, builder.num_temporaries());
+  passes_[pass_].elements.push_back(std::move(draft));
 }
 
 // An output may lie in an input's memory if the input is not read any more
@@ -423,17 +521,29 @@ void Planner::find_donations() {
   std::vector<size_t> last_read(num_inputs, 0);
   std::vector<size_t> written(key_.outputs.size(), 0);
   size_t time = 0;
+  auto read = [&](Place p) {
+    if (p.room == Room::input) {
+      last_read[p.index] = time;
+    }
+  };
+  auto write = [&](Place p) {
+    if (p.room == Room::output && written[p.index] == 0) {
+      written[p.index] = time;
+    }
+  };
   for (const DraftPass& pass : passes_) {
-    for (const auto* drafts : {&pass.rows, &pass.elements}) {
-      for (const Draft& draft : *drafts) {
+    for (const Draft& draft : pass.elements) {
+      ++time;
+      for (int k = 0; k < draft.instruction.arity; ++k) {
+        read(draft.in[k]);
+      }
+      write(draft.out);
+      for (const DraftStage& stage : draft.stages) {
         ++time;
-        for (int k = 0; k < draft.instruction.arity; ++k) {
-          if (draft.in[k].room == Room::input) {
-            last_read[draft.in[k].index] = time;
-          }
-        }
-        if (draft.out.room == Room::output && written[draft.out.index] == 0) {
-          written[draft.out.index] = time;
+        if (stage.role == DraftStage::Role::read) {
+          read(stage.place);
+        } else if (stage.role == DraftStage::Role::write) {
+          write(stage.place);
         }
       }
     }
@@ -471,7 +581,20 @@ std::vector<Instruction> Planner::numbered(const std::vector<Draft>& drafts) {
     for (int k = 0; k < instruction.arity; ++k) {
       instruction.in[k] = position(draft.in[k]);
     }
-    if (instruction.kind != Instruction::Kind::reduce) {
+    if (instruction.kind == Instruction::Kind::chain) {
+      instruction.which = static_cast<uint32_t>(part_.chains.size());
+      FusedChain& chain = part_.chains.emplace_back();
+      chain.first = part_.num_stages;
+      part_.num_stages += static_cast<uint32_t>(draft.stages.size());
+      for (const DraftStage& stage : draft.stages) {
+        bool is_none = stage.role == DraftStage::Role::none;
+        chain.stages.push_back(
+            {stage.run,
+             is_none ? 0 : position(stage.place),
+             stage.role,
+             stage.width});
+      }
+    } else if (instruction.kind != Instruction::Kind::reduce) {
       instruction.out = position(draft.out);
     }
     result.push_back(instruction);
@@ -504,7 +627,15 @@ void Planner::finish() {
       for (int k = 0; k < d.instruction.arity; ++k) {
         touch(pass, d.in[k]);
       }
-      touch(pass, d.out);
+      if (d.stages.empty()) {
+        touch(pass, d.out);
+      }
+      for (const DraftStage& stage : d.stages) {
+        if (stage.role == DraftStage::Role::read ||
+            stage.role == DraftStage::Role::write) {
+          touch(pass, stage.place);
+        }
+      }
     }
   }
 }

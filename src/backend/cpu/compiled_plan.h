@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/cpu/kernels/chain.h"
 #include "backend/cpu/kernels/elementwise.h"
 #include "backend/cpu/kernels/reduce.h"
 #include "ops/compiled.h"
@@ -35,14 +36,15 @@ struct FusedKey {
 /// Where a value lies. All rooms together make one table of pointers, in this
 /// order.
 enum class Room : uint8_t {
-  input,   ///< an input's elements
-  output,  ///< an output's elements
-  one,     ///< values that there is one of, made once a call
-  row,     ///< values of rows
-  block,   ///< a buffer for a block of elements, used for several values
-  kept,    ///< a buffer for a row of elements, for later passes
+  input,      ///< an input's elements
+  output,     ///< an output's elements
+  one,        ///< values that there is one of, made once a call
+  row,        ///< values of rows
+  block,      ///< a buffer for a block of elements, used for several values
+  kept,       ///< a buffer for a row of elements, for later passes
+  temporary,  ///< values of one group of elements within a chain
 };
-inline constexpr int kNumRooms = 6;
+inline constexpr int kNumRooms = 7;
 
 struct Place {
   Room room = Room::input;
@@ -56,15 +58,29 @@ struct Instruction {
     fill,    ///< one value repeated over the block
     expand,  ///< the value of each row repeated over its elements
     reduce,  ///< in[0] joins the partial results of a reduction
+    chain,   ///< several steps on registers
   };
   Kind kind = Kind::block;
   uint8_t arity = 1;
   /// Bytes of a result.
   uint8_t width = 4;
-  uint32_t reduction = 0;
+  uint32_t which = 0;  ///< of the pass's reductions or the part's chains
   std::array<uint32_t, 3> in{};  ///< positions in the table of pointers
   uint32_t out = 0;
   BlockFn function = nullptr;
+};
+
+/// A stage of a chain and where its operand or result lies.
+struct FusedStage {
+  enum class Role : uint8_t { none, fixed, read, write };
+  ChainFn run;
+  uint32_t at;  ///< position in the table of pointers
+  Role role;
+  uint8_t width;  ///< bytes of an element that is read or written
+};
+struct FusedChain {
+  std::vector<FusedStage> stages;
+  uint32_t first = 0;  ///< number of the first stage among those of the part
 };
 
 struct FusedReduction {
@@ -89,6 +105,8 @@ struct FusedPart {
   FusedKey key;
   std::vector<Instruction> ones;  ///< once a call
   std::vector<FusedPass> passes;
+  std::vector<FusedChain> chains;
+  uint32_t num_stages = 0;
   /// First positions of the rooms in the table of pointers, and its length.
   std::array<uint32_t, kNumRooms + 1> rooms{};
   /// Bytes of an element of each buffer.

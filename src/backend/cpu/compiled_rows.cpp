@@ -214,13 +214,13 @@ void RowWalker::run_block(
   const void** table = frame_.table();
   for (const Instruction& instruction : pass.elements) {
     if (instruction.kind == Instruction::Kind::reduce) {
-      const FusedReduction& reduction = pass.reductions[instruction.reduction];
+      const FusedReduction& reduction = pass.reductions[instruction.which];
       reduction.combine(
           table[instruction.in[0]],
           static_cast<int64_t>(n),
           count,
           n,
-          to.at(instruction.reduction, reduction.width));
+          to.at(instruction.which, reduction.width));
     } else if (instruction.kind == Instruction::Kind::expand) {
       const char* from = static_cast<const char*>(table[instruction.in[0]]);
       char* out = static_cast<char*>(const_cast<void*>(table[instruction.out]));
@@ -229,7 +229,7 @@ void RowWalker::run_block(
         gather_block(from + r * width, 0, out + r * n * width, n, width);
       }
     } else {
-      run_instruction(instruction, table, count * n);
+      frame_.run(instruction, count * n);
     }
   }
 }

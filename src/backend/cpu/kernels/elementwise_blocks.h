@@ -1,6 +1,6 @@
 // Turns the rows of ops/elementwise.def into block routines for one element
-// type. Included by the elementwise_<type>.cpp files only, so that each type is
-// a translation unit of its own.
+// type. Included by the elementwise_<type>.cpp files, so that each type is a
+// translation unit of its own, and by chain.cpp.
 #pragma once
 
 #include "backend/cpu/kernels/elementwise.h"
