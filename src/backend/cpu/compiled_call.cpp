@@ -150,7 +150,7 @@ void FusedFrame::run_stages(const FusedChain& chain, size_t n) {
     stages[k].at = table_[chain.stages[k].at];
   }
   size_t whole = n / chain_group() * chain_group();
-  run_chain(stages, whole);
+  run_chain(stages, chain.stages.size(), whole);
   if (n > whole) {
     run_last_group(chain, whole, n - whole);
   }
@@ -162,7 +162,7 @@ void FusedFrame::run_last_group(
   ChainStage* stages = stages_ + chain.first;
   char* buffer = group_;
   for (size_t k = 0; k < chain.stages.size(); ++k) {
-    size_t width = stages[k].stride;
+    size_t width = chain.stages[k].width;
     if (width > 0) {
       const char* from = static_cast<const char*>(stages[k].at) + begin * width;
       if (chain.stages[k].role == FusedStage::Role::read) {
@@ -172,7 +172,7 @@ void FusedFrame::run_last_group(
       buffer += kMaxChainGroup * sizeof(float);
     }
   }
-  run_chain(stages, chain_group());
+  run_chain(stages, chain.stages.size(), chain_group());
   for (size_t k = 0; k < chain.stages.size(); ++k) {
     const FusedStage& stage = chain.stages[k];
     if (stage.role == FusedStage::Role::write) {

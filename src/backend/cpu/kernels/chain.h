@@ -61,5 +61,6 @@ MLX_ISA_KERNEL(
 // The second and third operand of a choice are those of this stage and the
 // next, whose own code does not run.
 MLX_ISA_KERNEL(ChainFn, chain_select, (bool scalar_b, bool scalar_c))
-// n elements, a multiple of chain_group().
-MLX_ISA_KERNEL(void, run_chain, (const ChainStage* stages, size_t n))
+// n elements, a multiple of chain_group(). The last of `count` stages is
+// ChainMove::end, whose place is set here.
+MLX_ISA_KERNEL(void, run_chain, (ChainStage * stages, size_t count, size_t n))
