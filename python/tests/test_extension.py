@@ -15,6 +15,10 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "extensions"
 PACKAGE = Path(mx.__file__).parent
 
+# Where CMake looks for it, and where toolkits are installed.
+NVCC = shutil.which(os.environ.get("CUDACXX", "nvcc")) or shutil.which(
+    "/usr/local/cuda/bin/nvcc"
+)
 MISSING = [tool for tool in ("cmake", "c++") if shutil.which(tool) is None]
 pytestmark = [
     pytest.mark.slow,
@@ -44,7 +48,7 @@ def ext(tmp_path_factory):
     source = root / "source"
     shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("*.so", "build"))
     options = ["-DCMAKE_CXX_FLAGS_RELEASE=-O1"]
-    if not mx.cuda.is_available():
+    if not (NVCC and mx.cuda.is_available()):
         options.append("-DMY_EXT_CUDA=OFF")
     if shutil.which("ccache"):
         options.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
@@ -52,6 +56,7 @@ def ext(tmp_path_factory):
         *(sys.executable, "setup.py", "build_ext", "--inplace"),
         cwd=source,
         CMAKE_ARGS=" ".join(options),
+        CUDACXX=NVCC or "",
         CCACHE_NOHASHDIR="1",
         CCACHE_BASEDIR=str(root),
     )
@@ -273,20 +278,20 @@ class TestTransforms:
 @pytest.mark.skipif(not mx.cuda.is_available(), reason="needs an NVIDIA GPU")
 class TestGpu:
     def test_without_a_kernel_it_says_so(self, ext):
-        if shutil.which("nvcc"):
+        if NVCC:
             x = mx.random.normal((100,))
             check(ext.axpby(x, x, 2.0, 3.0, stream=mx.gpu), x, x, 2.0, 3.0)
         else:
             with pytest.raises(RuntimeError, match="without its GPU kernel"):
                 mx.eval(ext.axpby(mx.ones(3), mx.ones(3), 1.0, 1.0, stream=mx.gpu))
 
-    @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+    @pytest.mark.skipif(NVCC is None, reason="needs nvcc")
     @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
     def test_layouts(self, ext, dtype):
         for _, x, y in layouts(dtype):
             check(ext.axpby(x, y, 4.0, -2.5, stream=mx.gpu), x, y, 4.0, -2.5)
 
-    @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+    @pytest.mark.skipif(NVCC is None, reason="needs nvcc")
     def test_in_the_order_of_its_stream(self, ext):
         x = mx.ones((1 << 20,))
         for i in range(200):
