@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backend/common/layouts.h"
-#include "backend/cuda/compiled_plan.h"
+#include "backend/cuda/compiled_list.h"
 #include "backend/cuda/copy.h"
 #include "backend/cuda/elementwise.h"
 
@@ -157,6 +157,10 @@ void run_elements(
       inputs = &copies;
     }
   }
+  auto& list = e.waiting<FusedList>();
+  if (list.will_write(*inputs)) {
+    e.flush();  // before memory is taken over: the list holds its inputs
+  }
   allocate_outputs(*inputs, shape, is_flat ? layout : nullptr, outputs, e);
   FusedCall call(program, *inputs, outputs, e);
   choose_packs(program, *inputs, call.form);
@@ -171,8 +175,8 @@ void run_elements(
     plan_strided(*inputs, outputs, layouts, call);
   }
   size_t of_block = size_t(kFusedThreads) * call.form.pack * call.form.packs;
-  dim3 grid(static_cast<unsigned>((size + of_block - 1) / of_block));
-  call.launch(op, layouts, grid, dim3(kFusedThreads), e);
+  auto blocks = static_cast<uint32_t>((size + of_block - 1) / of_block);
+  list.add(op, call, layouts, blocks, *inputs, outputs, e);
 }
 
 }  // namespace

@@ -12,35 +12,6 @@ namespace mlx::core::cuda {
 
 namespace {
 
-// Kernels of one program. A call differs from the one before in its form only
-// when its arrays lie differently.
-class FusedKernels final : public FusedPlan {
- public:
-  cudaKernel_t find(const FusedProgram& program, const FusedForm& form) const {
-    std::lock_guard lock(mutex_);
-    for (const auto& [known, kernel] : kernels_) {
-      if (known == form) {
-        return kernel;
-      }
-    }
-    cudaKernel_t kernel = jit::function(fused_text(program, form), "fused");
-    kernels_.emplace_back(form, kernel);
-    return kernel;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::vector<std::pair<FusedForm, cudaKernel_t>> kernels_;
-};
-
-const FusedKernels& kernels_of(const Compiled& op) {
-  auto plan = op.plan(Device::gpu);
-  if (!plan) {
-    plan = op.set_plan(Device::gpu, std::make_shared<FusedKernels>());
-  }
-  return static_cast<const FusedKernels&>(*plan);
-}
-
 // 1 along axes on which `out` has one element of several.
 Strides guard_strides(const array& out, const Shape& shape) {
   Strides strides(shape.size(), 0);
@@ -95,6 +66,27 @@ void merge(Shape& sizes, std::vector<Strides>& strides, bool keeps_last) {
 }
 
 }  // namespace
+
+std::shared_ptr<const FusedKernels> FusedKernels::of(const Compiled& op) {
+  auto plan = op.plan(Device::gpu);
+  if (!plan) {
+    plan = op.set_plan(Device::gpu, std::make_shared<FusedKernels>());
+  }
+  return std::static_pointer_cast<const FusedKernels>(plan);
+}
+
+cudaKernel_t FusedKernels::find(
+    const FusedProgram& program, const FusedForm& form) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [known, kernel] : kernels_) {
+    if (known == form) {
+      return kernel;
+    }
+  }
+  cudaKernel_t kernel = jit::function(fused_text(program, form), "fused");
+  kernels_.emplace_back(form, kernel);
+  return kernel;
+}
 
 // Only full outputs take over memory: an input that lies like a partial one is
 // read many times.
@@ -258,20 +250,25 @@ bool FusedCall::fits(const FusedProgram& program) {
   return program.inputs.size() + program.outputs.size() <= kMostWords;
 }
 
+std::vector<uint64_t> FusedCall::words(const FusedLayouts& layouts) const {
+  std::vector<uint64_t> all = head;
+  for (const auto* part : {&by_value, &from, &to}) {
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  layouts.append_to(all, form.axes);
+  return all;
+}
+
 void FusedCall::launch(
     const Compiled& op,
     const FusedLayouts& layouts,
     dim3 grid,
     dim3 block,
-    Encoder& e) {
-  std::vector<uint64_t> words = head;
-  for (const auto* part : {&by_value, &from, &to}) {
-    words.insert(words.end(), part->begin(), part->end());
-  }
-  layouts.append_to(words, form.axes);
-  void* argument = words.data();
-  cudaKernel_t kernel = kernels_of(op).find(op.program(), form);
-  jit::launch(kernel, grid, block, 0, &argument, e);
+    Encoder& e) const {
+  std::vector<uint64_t> argument = words(layouts);
+  void* address = argument.data();
+  cudaKernel_t kernel = FusedKernels::of(op)->find(op.program(), form);
+  jit::launch(kernel, grid, block, 0, &address, e);
 }
 
 }  // namespace mlx::core::cuda

@@ -2,7 +2,9 @@
 // kernels that were made for the program.
 #pragma once
 
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/encoder.h"
@@ -67,6 +69,18 @@ class FusedLayouts {
   std::vector<Strides> layouts_;
 };
 
+/// Kernels of one program. A call differs from the one before in its form only
+/// when its arrays lie differently.
+class FusedKernels final : public FusedPlan {
+ public:
+  static std::shared_ptr<const FusedKernels> of(const Compiled& op);
+  cudaKernel_t find(const FusedProgram& program, const FusedForm& form) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<FusedForm, cudaKernel_t>> kernels_;
+};
+
 /// Addresses, numbers and the form of the kernel.
 struct FusedCall {
   FusedForm form;
@@ -83,12 +97,14 @@ struct FusedCall {
 
   /// Whether the addresses fit into a kernel's argument.
   static bool fits(const FusedProgram& program);
+  /// The kernel's argument.
+  std::vector<uint64_t> words(const FusedLayouts& layouts) const;
   void launch(
       const Compiled& op,
       const FusedLayouts& layouts,
       dim3 grid,
       dim3 block,
-      Encoder& e);
+      Encoder& e) const;
 };
 
 }  // namespace mlx::core::cuda

@@ -227,6 +227,9 @@ void Encoder::launch_kernel(
 }
 
 void Encoder::batch(const BatchEntry& entry) {
+  if (is_waiting_) {
+    launch_waiting();
+  }
   if (batch_.count == kManyEntries) {
     launch_batch();
   }
@@ -249,6 +252,20 @@ void Encoder::launch_batch() {
   batch_.count = 0;
   lane_->has_unlaunched.store(false, std::memory_order_relaxed);
   check(status, "a launch");
+}
+
+void Encoder::begin_waiting() {
+  if (batch_.count > 0) {
+    launch_batch();
+  }
+  is_waiting_ = true;
+  lane_->has_unlaunched.store(true, std::memory_order_relaxed);
+}
+
+void Encoder::launch_waiting() {
+  is_waiting_ = false;  // before: a launch asks for it
+  lane_->has_unlaunched.store(false, std::memory_order_relaxed);
+  waiting_->launch(*this);
 }
 
 void Encoder::set_op(const char* name) {

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -105,10 +106,30 @@ class Encoder {
   bool can_batch() const { return !met_others_; }
   /// Notes it; what is launched later comes after it.
   void batch(const BatchEntry& entry);
+  /// Work of another kind that waits for more like it. Of this and the list of
+  /// small operations one at most is not empty.
+  struct Waiting {
+    virtual ~Waiting() = default;
+    virtual void launch(Encoder& e) = 0;
+  };
+  /// The stream's own W, a kind of Waiting; always the same one.
+  template <typename W>
+  W& waiting() {
+    if (!waiting_) {
+      waiting_ = std::make_unique<W>();
+    }
+    return static_cast<W&>(*waiting_);
+  }
+  /// Something is added to it: what has been noted before comes first.
+  void begin_waiting();
+
   /// Launches what has been noted.
   void flush() {
     if (batch_.count > 0) {
       launch_batch();
+    }
+    if (is_waiting_) {
+      launch_waiting();
     }
   }
 
@@ -142,6 +163,7 @@ class Encoder {
   const void* address(const array& a);
   Block* upload_block(BufferRecord* record);
   void launch_batch();
+  void launch_waiting();
   void launch_kernel(
       const void* kernel, dim3 grid, dim3 block, size_t shared, void** args);
 
@@ -150,6 +172,8 @@ class Encoder {
   Lane* lane_;
   std::mutex mutex_;
   Batch<kManyEntries> batch_;
+  std::unique_ptr<Waiting> waiting_;
+  bool is_waiting_ = false;
   bool met_others_ = false;
   std::vector<const char*> ops_;
   Faults faults_;

@@ -13,6 +13,25 @@ namespace mlx::core::cuda {
 
 namespace {
 
+// Which argument a block works for, and as which of its blocks.
+constexpr const char* kOne =
+    "fused(const __grid_constant__ Args a) {\n"
+    "  const uint32_t block = blockIdx.x;\n";
+constexpr const char* kMany =
+    "fused(const __grid_constant__ Many many) {\n"
+    "  uint32_t which = 0;\n"
+    "  uint32_t end = static_cast<uint32_t>(many.count);\n"
+    "  while (end - which > 1) {\n"
+    "    const uint32_t middle = (which + end) / 2;\n"
+    "    if (many.begins[middle] <= blockIdx.x) {\n"
+    "      which = middle;\n"
+    "    } else {\n"
+    "      end = middle;\n"
+    "    }\n"
+    "  }\n"
+    "  const Args& a = many.all[which];\n"
+    "  const uint32_t block = blockIdx.x - many.begins[which];\n";
+
 class ElementsText {
  public:
   ElementsText(const FusedProgram& program, const FusedForm& form)
@@ -98,9 +117,9 @@ class ElementsText {
   void put_kernel() {
     put(text_, "extern \"C\" __global__ void __launch_bounds__(");
     put(text_, kFusedThreads, ", ", blocks(), ")\n");
+    text_ += form_.many == 0 ? kOne : kMany;
     text_ +=
-        "fused(const __grid_constant__ Args a) {\n"
-        "  const Index begin = static_cast<Index>(blockIdx.x) * (kStep * P);\n"
+        "  const Index begin = static_cast<Index>(block) * (kStep * P);\n"
         "  const Index first = begin + threadIdx.x * N;\n"
         "  const Index size = static_cast<Index>(a.size);\n"
         "  Numbers n;\n";
@@ -313,6 +332,10 @@ std::string fused_arguments(
     }
   }
   text += "};\n";
+  if (form.many > 0) {
+    put(text, "struct Many {\n  uint64_t count;\n  uint32_t begins[");
+    put(text, form.many, "];\n  Args all[", form.many, "];\n};\n");
+  }
   return text;
 }
 

@@ -49,6 +49,7 @@ struct FusedForm {
   uint8_t packs = 1;     // of a thread
   uint8_t axes = 0;      // that layouts walk, of rows the leading ones
   uint16_t layouts = 0;  // beside layout 0
+  uint16_t many = 0;     // arguments that one launch takes, 0 for one alone
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   bool operator==(const FusedForm&) const = default;

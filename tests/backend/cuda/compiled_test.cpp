@@ -202,6 +202,96 @@ TEST_F(CudaCompiled, TakesOverMemoryOfInputs) {
   }
 }
 
+FusedProgram adam() {
+  Program p;
+  int w = p.input(float32);
+  int g = p.input(float32);
+  int m = p.input(float32);
+  int v = p.input(float32);
+  int rate = p.input(float32, Extent::one);
+  int keep = p.input(float32, Extent::one);
+  int new_m = p.step(
+      Op::add, {p.step(Op::multiply, {m, keep}), p.step(Op::subtract, {g, m})});
+  int new_v = p.step(
+      Op::add, {p.step(Op::multiply, {v, keep}), p.step(Op::square, {g})});
+  int step = p.step(Op::multiply, {new_m, p.step(Op::rsqrt, {new_v})});
+  p.output(p.step(Op::subtract, {w, p.step(Op::multiply, {step, rate})}));
+  p.output(new_m);
+  p.output(new_v);
+  return p.get();
+}
+
+// Calls of one program become one launch, whatever their sizes: of each array
+// the step before last is gone, as is its memory.
+TEST_F(CudaCompiled, StepsOverManyArrays) {
+  std::mt19937 rng(30);
+  FusedProgram program = adam();
+  std::vector<std::vector<array>> states;
+  std::vector<std::vector<array>> expected;
+  for (int k = 0; k < 300; ++k) {
+    int n = k % 7 == 0 ? 40000 + k : 1 + k * 13;
+    std::vector<array> state;
+    for (int i = 0; i < 4; ++i) {
+      state.push_back(
+          on_device(abs(random_array(rng, {n}, float32, false)) + array(0.5f)));
+    }
+    state.push_back(array(0.01f * k));
+    state.push_back(array(0.9f));
+    states.push_back(state);
+  }
+  expected = states;
+  for (int step = 0; step < 3; ++step) {
+    auto one = std::make_shared<Compiled>(fused_stream(), program);
+    auto other = std::make_shared<Compiled>(fused_stream(), program);
+    std::vector<array> all;
+    for (size_t k = 0; k < states.size(); ++k) {
+      std::vector<array>& s = states[k];
+      std::vector<array> made = nodes_of(k % 2 ? one : other, s);
+      s[0] = made[0];
+      s[2] = made[1];
+      s[3] = made[2];
+      all.insert(all.end(), made.begin(), made.end());
+    }
+    eval(all);
+    for (std::vector<array>& s : expected) {
+      std::vector<array> made = run_single(program, s);
+      s[0] = made[0];
+      s[2] = made[1];
+      s[3] = made[2];
+    }
+  }
+  for (size_t k = 0; k < states.size(); ++k) {
+    for (int i : {0, 2, 3}) {
+      expect_same_bits(states[k][i], expected[k][i]);
+    }
+  }
+}
+
+// Each call reads what the one before has written, or writes what it has read.
+TEST_F(CudaCompiled, CallsThatDependAreKeptApart) {
+  std::mt19937 rng(31);
+  Program p;
+  int x = p.input(float32);
+  int y = p.input(float32);
+  p.output(p.step(Op::maximum, {p.step(Op::subtract, {y, x}), x}));
+  auto primitive = std::make_shared<Compiled>(fused_stream(), p.get());
+  array a = on_device(random_array(rng, {100000}, float32, false));
+  array b = on_device(random_array(rng, {100000}, float32, false));
+  std::vector<array> want = {a, b};
+  for (int k = 0; k < 50; ++k) {
+    array made = run_single(p.get(), want)[0];
+    want = {want[1], made};
+  }
+  // No copies of the arrays but those that nodes hold.
+  std::vector<array> got = {std::move(a), std::move(b)};
+  for (int k = 0; k < 50; ++k) {
+    array made = nodes_of(primitive, got)[0];
+    got = {got[1], made};
+  }
+  eval(got);
+  expect_same_bits(got[1], want[1]);
+}
+
 // Softmax of x + shift, the largest elements and a mean square beside it.
 FusedProgram rows_program(Dtype t) {
   Program p;

@@ -249,6 +249,15 @@ TEST(FusedText, LayoutsCompile) {
   }
 }
 
+TEST(FusedText, ManyArgumentsCompile) {
+  Builder b;
+  int x = b.input(float32);
+  b.output(b.step(ElementwiseOp::negative, {x}));
+  FusedForm form = flat_form(b.program, 4, 2);
+  form.many = 128;
+  EXPECT_EQ(complaint(fused_text(b.program, form)), "");
+}
+
 // Softmax of scaled rows, with their largest elements and a mean square.
 FusedProgram rows_program(Dtype t) {
   Builder b;
