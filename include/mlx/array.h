@@ -242,6 +242,9 @@ class MLX_API array {
   void set_tracer(bool is_tracer);
   bool is_tracer() const;
   uint32_t trace() const { return desc_->trace; }
+  /// The number of the trace in which the node was made, tracer or not; 0
+  /// outside of transforms.
+  uint32_t made_in() const { return desc_->made_in; }
 
   /// Row-major data.
   void set_data(allocator::Buffer buffer, Deleter d = allocator::free);
@@ -288,6 +291,7 @@ class MLX_API array {
     Flags flags{true, true, true};
     std::atomic<Status> status = unscheduled;
     uint32_t trace = 0;
+    uint32_t made_in = 0;
     Claim claim;
     uint16_t position = 0;
     std::atomic<bool> has_siblings = false;

@@ -1,7 +1,9 @@
 # Names that signatures of mlx.core use and only type checkers see.
 mlx.core.__prefix__:
     \from collections.abc import Callable, Sequence
-    \from typing import Any, Protocol, Union
+    \from typing import Any, ParamSpec, Protocol, TypeVar, Union
+    P = ParamSpec("P")
+    R = TypeVar("R")
     scalar = Union[int, float, bool, complex]
     list_or_scalar = Union[scalar, list[Any]]
     StreamOrDevice = Union[Stream, ThreadLocalStream, Device, DeviceType, None]

@@ -51,5 +51,6 @@ NB_MODULE(core, m) {
   init_transforms(m);
   init_vmap(m);
   init_custom_function(m);
+  init_compile(m);
   finish_work_at_exit();
 }

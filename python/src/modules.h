@@ -35,5 +35,6 @@ void init_fast(nanobind::module_& m);
 void init_transforms(nanobind::module_& m);
 void init_vmap(nanobind::module_& m);
 void init_custom_function(nanobind::module_& m);
+void init_compile(nanobind::module_& m);
 
 }  // namespace mlx::python

@@ -2,6 +2,8 @@
 #include "tree_loan.h"
 
 #include "convert.h"
+#include "mlx/random.h"
+#include "random_state.h"
 #include "trees.h"
 
 namespace mlx::python {
@@ -25,13 +27,38 @@ nb::object TreeLoan::lend(nb::handle tree) {
   }
   bool is_dict = PyDict_Check(o);
   if (!is_dict && !PyList_Check(o)) {
-    return map_tree(tree, [&](nb::handle leaf) { return next_tracer(leaf); });
+    return lend_leaf(tree);
   }
   bool is_new = containers_.emplace(o, nb::borrow(tree)).second;
   if (!is_new) {
-    return map_tree(tree, [&](nb::handle leaf) { return next_tracer(leaf); });
+    return map_tree(tree, [&](nb::handle leaf) { return lend_leaf(leaf); });
   }
   return is_dict ? lend_dict(tree) : lend_list(tree);
+}
+
+nb::object TreeLoan::lend_leaf(nb::handle leaf) {
+  if (as_array(leaf)) {
+    return next_tracer(leaf);
+  }
+  if (!nb::isinstance<RandomState>(leaf)) {
+    return nb::borrow(leaf);
+  }
+  if (!captured_) {
+    return map_tree(leaf, [&](nb::handle key) { return next_tracer(key); });
+  }
+  auto& keys = mx::random::KeySequence::default_();
+  const mx::array& tracer = tracers_.at(next_++);
+  if (!random_state_) {
+    random_state_ = keys.state();
+    keys.set_state(tracer);
+  }
+  return nb::borrow(leaf);
+}
+
+void TreeLoan::lend_captured(nb::handle tree) {
+  captured_ = true;
+  lend(tree);
+  captured_ = false;
 }
 
 nb::object TreeLoan::lend_list(nb::handle list) {
@@ -75,6 +102,9 @@ PyObject* TreeLoan::original(PyObject* value) const {
 
 // What the function has put in other places of the containers is found too.
 TreeLoan::~TreeLoan() {
+  if (random_state_) {
+    mx::random::KeySequence::default_().set_state(*random_state_);
+  }
   for (auto& [container, held] : containers_) {
     if (PyList_Check(container)) {
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(container); ++i) {

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -27,12 +28,18 @@ class TreeLoan {
   TreeLoan& operator=(const TreeLoan&) = delete;
 
   /// What the function gets in place of `tree`: an array's tracer, the same
-  /// list or dict, a new tuple of the same type. A container that was lent
-  /// before is copied, so that each argument has tracers of its own.
+  /// list or dict, a new tuple of the same type, other leaves as they are. A
+  /// container that was lent before is copied, so that each argument has
+  /// tracers of its own.
   nb::object lend(nb::handle tree);
+
+  /// The same for state that the function finds by itself: mx.random.state is
+  /// the tracer until the end.
+  void lend_captured(nb::handle tree);
 
  private:
   nb::object next_tracer(nb::handle array);
+  nb::object lend_leaf(nb::handle leaf);
   nb::object lend_list(nb::handle list);
   nb::object lend_dict(nb::handle dict);
   nb::object lend_tuple(nb::handle tuple);
@@ -47,6 +54,8 @@ class TreeLoan {
   };
   std::unordered_map<PyObject*, Swapped> swapped_;
   std::unordered_map<PyObject*, nb::object> containers_;
+  bool captured_ = false;
+  std::optional<mx::array> random_state_;
 };
 
 }  // namespace mlx::python

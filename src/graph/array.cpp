@@ -69,6 +69,7 @@ array::Desc::Desc(
     : Desc(std::move(shape_), dtype) {
   this->primitive = std::move(primitive);
   inputs = std::move(inputs_);
+  made_in = detail::current_trace();
   for (const array& in : inputs) {
     if (in.is_tracer()) {
       trace = in.desc_->trace;

@@ -77,9 +77,11 @@ bool Compiled::is_equivalent(const Primitive& other) const {
          static_cast<const Compiled&>(other).program_ == program_;
 }
 
-std::vector<Shape> Compiled::output_shapes(const std::vector<array>& inputs) {
-  // Each value has the shape that its own inputs broadcast to.
+// Each value has the shape that its own inputs broadcast to.
+std::vector<Shape> Compiled::value_shapes(
+    const std::vector<array>& inputs) const {
   std::vector<Shape> shapes;
+  shapes.reserve(inputs.size() + program_.steps.size());
   for (const array& in : inputs) {
     shapes.push_back(in.shape());
   }
@@ -94,6 +96,26 @@ std::vector<Shape> Compiled::output_shapes(const std::vector<array>& inputs) {
     }
     shapes.push_back(std::move(shape));
   }
+  return shapes;
+}
+
+bool Compiled::suits(const std::vector<array>& inputs) const {
+  Shape whole = iteration_shape(inputs);
+  std::vector<Shape> shapes = value_shapes(inputs);
+  for (int value : program_.outputs) {
+    if (program_.extent(value) == Extent::element && shapes[value] != whole) {
+      return false;
+    }
+  }
+  return std::all_of(
+      program_.steps.begin(), program_.steps.end(), [&](const FusedStep& step) {
+        return step.kind != FusedStep::Kind::reduce ||
+               shapes[step.operands[0]] == whole;
+      });
+}
+
+std::vector<Shape> Compiled::output_shapes(const std::vector<array>& inputs) {
+  std::vector<Shape> shapes = value_shapes(inputs);
   std::vector<Shape> results;
   for (int value : program_.outputs) {
     results.push_back(shapes[value]);

@@ -95,6 +95,11 @@ class Compiled final : public Primitive {
   /// The shape to which all inputs broadcast.
   static Shape iteration_shape(const std::vector<array>& inputs);
 
+  /// Whether each result that has a value for each element, and each operand of
+  /// a reduction, has the iteration shape. A part whose shapes were not final
+  /// when it was made may be given inputs with which it has not.
+  bool suits(const std::vector<array>& inputs) const;
+
   /// The plan of a backend of the device type `type`, null before set_plan.
   /// Safe from several threads: the first one set stays, and is returned.
   std::shared_ptr<const FusedPlan> plan(Device::DeviceType type) const;
@@ -112,6 +117,9 @@ class Compiled final : public Primitive {
   std::vector<Shape> output_shapes(const std::vector<array>& inputs) override;
 
  private:
+  /// By value.
+  std::vector<Shape> value_shapes(const std::vector<array>& inputs) const;
+
   FusedProgram program_;
   std::string name_;
   mutable std::shared_ptr<const FusedPlan> plans_[2];

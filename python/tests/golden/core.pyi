@@ -2,9 +2,11 @@ from collections.abc import Callable, Sequence
 import enum
 import os
 import types
-from typing import Any, BinaryIO, Protocol, Union, overload
+from typing import Any, BinaryIO, ParamSpec, Protocol, TypeVar, Union, overload
 import numpy.typing
 from mlx.core import cuda as cuda, fast as fast, metal as metal, random as random
+P = ParamSpec('P')
+R = TypeVar('R')
 scalar = Union[int, float, bool, complex]
 list_or_scalar = Union[scalar, list[Any]]
 StreamOrDevice = Union[Stream, ThreadLocalStream, Device, DeviceType, None]
@@ -1356,3 +1358,12 @@ class custom_function:
 
     def vmap(self, f: Callable) -> custom_function:
         ...
+
+def compile(fun: Callable[P, R], inputs: object | None=None, outputs: object | None=None, shapeless: bool=False) -> Callable[P, R]:
+    ...
+
+def disable_compile() -> None:
+    ...
+
+def enable_compile() -> None:
+    ...
