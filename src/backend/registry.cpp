@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/backend.h"
+#include "mlx/backend/common/utils.h"
 #include "mlx/version.h"
 
 namespace mlx::core {
@@ -19,14 +20,6 @@ struct Loaded {
   std::string why;  // there is none
 };
 
-// The folder of this library, with a slash at its end.
-std::string own_folder() {
-  Dl_info info{};
-  dladdr(reinterpret_cast<void*>(&get_backend), &info);
-  std::string path = info.dli_fname ? info.dli_fname : "";
-  return path.substr(0, path.rfind('/') + 1);
-}
-
 Loaded load_cuda() {
   if (std::getenv("MLX_DISABLE_CUDA")) {
     return {nullptr, "MLX_DISABLE_CUDA is set"};
@@ -34,7 +27,7 @@ Loaded load_cuda() {
   if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
     return {nullptr, "this machine has no NVIDIA driver"};
   }
-  std::string path = own_folder() + "libmlx_cuda.so";
+  std::string path = current_binary_dir() / "libmlx_cuda.so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     return {
@@ -53,6 +46,13 @@ const Loaded& cuda() {
 }
 
 }  // namespace
+
+std::filesystem::path current_binary_dir() {
+  Dl_info info{};
+  dladdr(reinterpret_cast<void*>(&get_backend), &info);
+  return std::filesystem::path(info.dli_fname ? info.dli_fname : "")
+      .parent_path();
+}
 
 Backend* find_backend(Device::DeviceType type) {
   return type == Device::cpu ? &cpu::backend() : cuda().backend;

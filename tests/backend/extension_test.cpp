@@ -11,10 +11,8 @@
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/backend/cpu/parallel.h"
 #include "mlx/backend/cuda/encoder.h"
-#include "mlx/ops.h"
+#include "mlx/mlx.h"
 #include "mlx/primitives.h"
-#include "mlx/transforms.h"
-#include "mlx/utils.h"
 
 namespace mx = mlx::core;
 
@@ -229,6 +227,24 @@ TEST(CudaExtensionEncoder, GivesAddressesOrSaysThatThereIsNoGpu) {
   } else {
     EXPECT_THROW(mx::cu::get_command_encoder(s), std::runtime_error);
   }
+}
+
+TEST(Platforms, MetalIsNotHere) {
+  EXPECT_FALSE(mx::metal::is_available());
+  mx::metal::start_capture("nowhere");
+  mx::metal::stop_capture();
+  mx::metal::set_metallib_path("nowhere");
+  EXPECT_THROW(mx::metal::device_info(), std::runtime_error);
+  EXPECT_THROW(mx::metal::get_metallib_path(), std::runtime_error);
+}
+
+TEST(Platforms, GpusAreThoseOfTheDevice) {
+  bool there = mx::is_available(mx::Device::gpu);
+  EXPECT_EQ(mx::cu::is_available(), there);
+  EXPECT_EQ(mx::gpu::is_available(), there);
+  EXPECT_EQ(mx::gpu::device_count(), mx::device_count(mx::Device::gpu));
+  EXPECT_EQ(mx::cu::device_info().count("device_name"), there ? 1u : 0u);
+  EXPECT_TRUE(std::filesystem::is_directory(mx::current_binary_dir()));
 }
 
 }  // namespace

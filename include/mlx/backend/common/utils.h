@@ -1,6 +1,7 @@
 // Plans without device code: strides, collapsing of axes, contiguity.
 #pragma once
 
+#include <filesystem>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -10,6 +11,9 @@
 #include "mlx/array.h"
 
 namespace mlx::core {
+
+/// The folder of this library.
+MLX_API std::filesystem::path current_binary_dir();
 
 /// Offset in elements of the element number `elem` in row-major order.
 inline int64_t elem_to_loc(
