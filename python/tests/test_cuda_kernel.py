@@ -256,6 +256,13 @@ class TestRuns:
         y = mx.sum(call(kernel, x + 1) - x) * 2
         assert mx.allclose(y, 2 * mx.sum((x + 1) ** 2 - x), rtol=1e-4)
 
+    def test_compiled(self):
+        kernel = make(f"{ELEMENT} y[i] = x[i] * x[i];")
+        f = mx.compile(lambda x: mx.exp(-call(kernel, x + 1)) * 2)
+        for _ in range(3):
+            x = mx.random.normal((1000,))
+            assert mx.allclose(f(x), mx.exp(-((x + 1) ** 2)) * 2, rtol=1e-5)
+
     def test_with_a_derivative(self):
         kernel = make(f"{ELEMENT} y[i] = x[i] * x[i];")
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import mlx.core as mx
@@ -19,12 +20,15 @@ PACKAGE = Path(mx.__file__).parent
 NVCC = shutil.which(os.environ.get("CUDACXX", "nvcc")) or shutil.which(
     "/usr/local/cuda/bin/nvcc"
 )
-MISSING = [tool for tool in ("cmake", "c++") if shutil.which(tool) is None]
+MISSING = [
+    *(tool for tool in ("cmake", "c++") if shutil.which(tool) is None),
+    *(m for m in ("nanobind", "setuptools") if importlib.util.find_spec(m) is None),
+]
+if not Path(sysconfig.get_path("include"), "Python.h").exists():
+    MISSING.append("Python.h")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(MISSING), reason=f"builds C++: needs {' and '.join(MISSING)}"
-    ),
+    pytest.mark.skipif(bool(MISSING), reason=f"builds C++: needs {', '.join(MISSING)}"),
 ]
 
 
@@ -272,6 +276,63 @@ class TestTransforms:
         x, y = pair()
         mx.export_to_dot(str(tmp_path / "graph.dot"), ext.axpby(x, y, 1.0, 1.0))
         assert "Axpby" in (tmp_path / "graph.dot").read_text()
+
+
+class TestCompile:
+    """The operation is a border of what is fused; its rules are traced."""
+
+    @staticmethod
+    def f(axpby, x, y):
+        z = axpby(mx.exp(x), y * 2, 3.0, -2.0)
+        return mx.sum(axpby(z, z, 1.0, 0.5) * mx.tanh(z), axis=-1)
+
+    def test_equals_eager(self, ext):
+        compiled = mx.compile(lambda x, y: self.f(ext.axpby, x, y))
+        for shape in ((4, 3), (4, 3), (2, 5), (1,)):
+            x, y = mx.random.normal(shape), mx.random.normal(shape[-1:])
+            want = self.f(ext.axpby, x, y)
+            assert mx.allclose(compiled(x, y), want, rtol=1e-5, atol=1e-6)
+
+    def test_shapeless(self, ext):
+        traces = []
+
+        def f(x, y):
+            traces.append(x.shape)
+            return ext.axpby(mx.exp(x), y, 3.0, -2.0) + 1
+
+        compiled = mx.compile(f, shapeless=True)
+        for n in (3, 7, 1000):
+            x, y = mx.random.normal((2, n)), mx.random.normal((2, n))
+            got = compiled(x, y)
+            assert mx.allclose(got, 3 * mx.exp(x) - 2 * y + 1, rtol=1e-5, atol=1e-6)
+        assert len(traces) == 1
+
+    def test_only_equal_parameters_are_merged(self, ext):
+        def f(x, y):
+            same = ext.axpby(x, y, 1.0, 2.0) + ext.axpby(x, y, 1.0, 2.0)
+            return same * ext.axpby(x, y, 3.0, 2.0) + ext.axpby(y, x, 1.0, 2.0)
+
+        x, y = mx.random.normal((100,)), mx.random.normal((100,))
+        assert mx.allclose(mx.compile(f)(x, y), f(x, y), rtol=1e-5, atol=1e-5)
+
+    def test_with_the_other_transforms(self, ext):
+        x, y = pair()
+
+        def loss(axpby, x):
+            return self.f(axpby, x, y).sum()
+
+        want = mx.grad(lambda x: loss(ext.simple_axpby, x))(x)
+        for f in (
+            mx.compile(mx.grad(lambda x: loss(ext.axpby, x))),
+            mx.grad(mx.compile(lambda x: loss(ext.axpby, x))),
+        ):
+            assert mx.allclose(f(x), want, rtol=1e-4, atol=1e-4)
+        want = self.f(ext.simple_axpby, x, y)
+        for f in (
+            mx.compile(mx.vmap(lambda x: self.f(ext.axpby, x, y))),
+            mx.vmap(mx.compile(lambda x: self.f(ext.axpby, x, y))),
+        ):
+            assert mx.allclose(f(x), want, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.gpu
