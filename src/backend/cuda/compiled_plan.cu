@@ -1,6 +1,7 @@
 // Layouts, arguments and kernels of fused parts.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "backend/common/layouts.h"
 #include "backend/cuda/compiled_plan.h"
@@ -22,25 +23,42 @@ Strides guard_strides(const array& out, const Shape& shape) {
   return strides;
 }
 
-// Powers with these exponents need no logarithm: the text says so.
-uint32_t easy_exponent(const array& a) {
+// The value of a number of a floating type that the host has, or NaN.
+double known_value(const array& a) {
   uint64_t bits[2] = {};
-  if (!Encoder::host_scalar(a, bits)) {
-    return 0;
+  if (!is_number(a) || !Encoder::host_scalar(a, bits)) {
+    return std::nan("");
   }
-  auto low = static_cast<uint16_t>(bits[0]);
-  for (float easy : {2.0f, 3.0f, 0.5f}) {
-    uint32_t word = std::bit_cast<uint32_t>(easy);
-    bool is_it = a.dtype() == float32 ? static_cast<uint32_t>(bits[0]) == word
-                 : a.dtype() == bfloat16 ? low == word >> 16
-                 : a.dtype() == float16
-                     ? low == std::bit_cast<uint16_t>(float16_t(easy))
-                     : false;
-    if (is_it) {
-      return word;
-    }
+  auto low = static_cast<uint32_t>(bits[0]);
+  switch (a.dtype().val()) {
+    case Dtype::Val::float32:
+      return std::bit_cast<float>(low);
+    case Dtype::Val::float64:
+      return std::bit_cast<double>(bits[0]);
+    case Dtype::Val::bfloat16:
+      return std::bit_cast<float>(low << 16);
+    case Dtype::Val::float16:
+      return static_cast<float>(
+          std::bit_cast<float16_t>(static_cast<uint16_t>(low)));
+    default:
+      return std::nan("");
   }
-  return 0;
+}
+
+// What a step says of its second operand, a number: powers with some exponents
+// need no logarithm, quotients by some divisors no division.
+void note_number(
+    const FusedStep& step, const array& number, FusedForm::Input& in) {
+  double value = known_value(number);
+  Dtype t = number.dtype();
+  if (step.op == ElementwiseOp::divide) {
+    in.divisor = fused_divisor(t, value);
+  } else if (
+      step.op == ElementwiseOp::power && t.val() != Dtype::Val::float64 &&
+      (value == 2 || value == 3 || value == 0.5)) {
+    in.read = FusedRead::literal;
+    in.literal = std::bit_cast<uint32_t>(static_cast<float>(value));
+  }
 }
 
 // Axes merged where all operands allow it; the last one stays what it is where
@@ -230,16 +248,10 @@ FusedCall::FusedCall(
     to.push_back(reinterpret_cast<uint64_t>(e.out(out)));
   }
   for (const FusedStep& step : program.steps) {
-    if (step.kind != FusedStep::Kind::elementwise ||
-        step.op != ElementwiseOp::power ||
-        !program.is_input(step.operands[1])) {
-      continue;
-    }
     int k = step.operands[1];
-    uint32_t bits = is_number(inputs[k]) ? easy_exponent(inputs[k]) : 0;
-    if (bits != 0) {
-      form.inputs[k].read = FusedRead::literal;
-      form.inputs[k].literal = bits;
+    if (step.kind == FusedStep::Kind::elementwise && step.arity == 2 &&
+        program.is_input(k)) {
+      note_number(step, inputs[k], form.inputs[k]);
     }
   }
 }

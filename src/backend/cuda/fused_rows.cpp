@@ -165,6 +165,9 @@ class RowsText {
         case FusedRead::literal:
           put_input(
               text_, program_, k, fused_element(program_, form_, k, numbers));
+          if (form_.inputs[k].divisor != FusedDivisor::any) {
+            put_reciprocal(text_, program_, k);
+          }
           break;
         case FusedRead::splat: {
           std::string from;
@@ -212,7 +215,7 @@ class RowsText {
   void put_row_steps(int level) {
     for (int v = inputs_; v < values_; ++v) {
       if (of_row_[v] && level_[v] == level && !is_reduction(v)) {
-        put_step(text_, program_, v);
+        put_step(text_, program_, form_, v);
       }
     }
   }
@@ -262,7 +265,7 @@ class RowsText {
         put(element, "x", v, is_pack ? "[p].get()[j]" : "[p][j]");
         put_input(text_, program_, v, element);
       } else if (needed[v]) {
-        put_step(text_, program_, v);
+        put_step(text_, program_, form_, v);
       }
     }
   }

@@ -3,6 +3,7 @@
 // float that they stand for, so that every step's result is rounded once.
 #include "backend/cuda/fused_steps.h"
 
+#include <cmath>
 #include <set>
 
 #include "backend/cuda/elementwise_canonical.h"
@@ -85,6 +86,14 @@ Dtype operand_dtype(const FusedProgram& program, const FusedStep& step) {
   return program.dtype(step.operands[step.arity - 1]);
 }
 
+bool divides_by_known(
+    const FusedProgram& program, const FusedForm& form, const FusedStep& step) {
+  return step.kind == FusedStep::Kind::elementwise &&
+         step.op == ElementwiseOp::divide &&
+         program.is_input(step.operands[1]) &&
+         form.inputs[step.operands[1]].divisor != FusedDivisor::any;
+}
+
 int formula_weight(ElementwiseOp op, Dtype t) {
   using enum ElementwiseOp;
   int scale = t.val() == Dtype::Val::complex64 ? 4 : 1;
@@ -129,13 +138,41 @@ int formula_weight(ElementwiseOp op, Dtype t) {
 
 }  // namespace
 
+FusedDivisor fused_divisor(Dtype t, double value) {
+  // Far from where products lose bits.
+  double size = std::abs(value);
+  if (!(size > 0x1p-60 && size < 0x1p60)) {
+    return FusedDivisor::any;
+  }
+  int exponent = 0;
+  double significand = 2 * std::frexp(size, &exponent);
+  // A quotient of two halves is farther from the middle between two halves
+  // than the roundings of reciprocal and product, 2^-23, lead away from it.
+  if (significand == 1 || is_half(t)) {
+    return FusedDivisor::exact;
+  }
+  if (t.val() != Dtype::Val::float32) {
+    return FusedDivisor::any;
+  }
+  // With q = x r, r the rounded reciprocal, of relative error d 2^-24, q is off
+  // by 1/2 + d units in the last place at most. x - q c is then exact if c's
+  // significand is below 2 / (1/2 + d), and q + (x - q c) r is on the right
+  // side of the middle between two floats if it is below 1 / (1/2 + d) / d.
+  auto reciprocal = static_cast<double>(static_cast<float>(1 / value));
+  double d = std::abs(reciprocal * value - 1) * 0x1p24;
+  double reach = significand * (0.5 + d);
+  return reach < 1.999 && reach * d < 0.999 ? FusedDivisor::close
+                                            : FusedDivisor::any;
+}
+
 int fused_weight(const FusedProgram& program, const FusedForm& form) {
   int weight = 0;
   for (const FusedStep& step : program.steps) {
     int exponent = step.operands[1];
-    bool is_easy = step.op == ElementwiseOp::power &&
-                   program.is_input(exponent) &&
-                   form.inputs[exponent].read == FusedRead::literal;
+    bool is_easy =
+        divides_by_known(program, form, step) ||
+        (step.op == ElementwiseOp::power && program.is_input(exponent) &&
+         form.inputs[exponent].read == FusedRead::literal);
     weight += step.kind == FusedStep::Kind::elementwise && !is_easy
                   ? formula_weight(step.op, operand_dtype(program, step))
                   : 2;
@@ -144,9 +181,25 @@ int fused_weight(const FusedProgram& program, const FusedForm& form) {
   return weight;
 }
 
+// Of x and the reciprocal r of c. What is very small or large, or no number,
+// has no exact remainder; its product is within 2 units in the last place.
+constexpr const char* kQuotients = R"(
+__device__ __forceinline__ float product(float x, float r) {
+  return __fmul_rn(x, r);
+}
+__device__ __forceinline__ double product(double x, double r) {
+  return __dmul_rn(x, r);
+}
+__device__ __forceinline__ float quotient(float x, float c, float r) {
+  const float q = __fmul_rn(x, r);
+  const float better = __fmaf_rn(__fmaf_rn(-c, q, x), r, q);
+  return fabsf(x) > 0x1p-60f && fabsf(x) < 0x1p60f ? better : q;
+}
+)";
+
 std::string fused_formulas(const FusedProgram& program) {
   std::set<std::string> known;
-  std::string text;
+  std::string text = kQuotients;
   for (const FusedStep& step : program.steps) {
     if (step.kind == FusedStep::Kind::elementwise &&
         step.op != ElementwiseOp::select) {
@@ -178,7 +231,17 @@ void put_input(
   }
 }
 
-void put_step(std::string& text, const FusedProgram& program, int value) {
+void put_reciprocal(std::string& text, const FusedProgram& program, int input) {
+  const char* type = fused_compute_type(program.dtype(input));
+  put(text, "  const ", type, " r", input, " = ", type, "(1) / v", input);
+  text += ";\n";
+}
+
+void put_step(
+    std::string& text,
+    const FusedProgram& program,
+    const FusedForm& form,
+    int value) {
   const FusedStep& step = program.step_of(value);
   const auto& from = step.operands;
   std::string made;
@@ -189,6 +252,13 @@ void put_step(std::string& text, const FusedProgram& program, int value) {
     // Moves bits.
     put(made, "v", from[0], " ? ", fused_stored(program, from[1]), " : ");
     put(made, fused_stored(program, from[2]));
+  } else if (divides_by_known(program, form, step)) {
+    bool is_close = form.inputs[from[1]].divisor == FusedDivisor::close;
+    put(made, is_close ? "quotient(v" : "product(v", from[0]);
+    if (is_close) {
+      put(made, ", v", from[1]);
+    }
+    put(made, ", r", from[1], ")");
   } else {
     put(made, formula_name(step.op, operand_dtype(program, step)));
     for (int k = 0; k < step.arity; ++k) {

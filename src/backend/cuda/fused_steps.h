@@ -31,7 +31,8 @@ inline bool is_half(Dtype t) {
 /// A function for each formula that the program uses.
 std::string fused_formulas(const FusedProgram& program);
 
-/// Value number v is the variable v<v>, a half's own bits h<v>.
+/// Value number v is the variable v<v>, a half's own bits h<v>; a divisor's
+/// reciprocal is r<v>.
 std::string fused_stored(const FusedProgram& program, int value);
 /// Declares those of an input from the text of its element.
 void put_input(
@@ -39,7 +40,13 @@ void put_input(
     const FusedProgram& program,
     int input,
     const std::string& element);
+/// Declares the reciprocal of an input that is a number.
+void put_reciprocal(std::string& text, const FusedProgram& program, int input);
 /// Declares the result of an elementwise step or cast.
-void put_step(std::string& text, const FusedProgram& program, int value);
+void put_step(
+    std::string& text,
+    const FusedProgram& program,
+    const FusedForm& form,
+    int value);
 
 }  // namespace mlx::core::cuda

@@ -83,10 +83,13 @@ class ElementsText {
     for (int k = 0; k < program_.num_inputs(); ++k) {
       put_input(
           text_, program_, k, fused_element(program_, form_, k, "n", "e"));
+      if (form(k).divisor != FusedDivisor::any) {
+        put_reciprocal(text_, program_, k);
+      }
     }
     int end = program_.num_inputs() + static_cast<int>(program_.steps.size());
     for (int v = program_.num_inputs(); v < end; ++v) {
-      put_step(text_, program_, v);
+      put_step(text_, program_, form_, v);
     }
     for (int k = 0; k < num_outputs(); ++k) {
       put(text_,

@@ -20,6 +20,15 @@ enum class FusedRead : uint8_t {
   pieces    // each by itself
 };
 
+/// What is known of a number that others are divided by.
+enum class FusedDivisor : uint8_t {
+  any,
+  /// Products with its reciprocal are the quotients.
+  exact,
+  /// They are after one correction.
+  close
+};
+
 /// What the text of a kernel depends on beside the program.
 struct FusedForm {
   enum class Kind : uint8_t {
@@ -32,6 +41,7 @@ struct FusedForm {
     /// Inputs that lie alike share an offset; 0 is the order of the elements.
     uint16_t layout = 0;
     uint32_t literal = 0;  // the bits of a float
+    FusedDivisor divisor = FusedDivisor::any;
     bool operator==(const Input&) const = default;
   };
   /// An output of fewer elements than the iteration shape has a layout of its
@@ -59,6 +69,9 @@ struct FusedForm {
 inline constexpr int kFusedThreads = 256;
 /// The most threads of a block of one with reductions.
 inline constexpr int kFusedRowThreads = 512;
+
+/// What is known of `value`, a number of type `t` that the host has.
+FusedDivisor fused_divisor(Dtype t, double value);
 
 /// Instructions for an element, about.
 int fused_weight(const FusedProgram& program, const FusedForm& form);

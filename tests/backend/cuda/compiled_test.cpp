@@ -161,6 +161,23 @@ TEST_F(CudaCompiled, PowersOfScalars) {
   }
 }
 
+// Divisors by whose reciprocals it is multiplied, and others.
+TEST_F(CudaCompiled, QuotientsByScalars) {
+  std::mt19937 rng(13);
+  for (Dtype t : {float32, float64, float16, bfloat16}) {
+    for (float by : {2.0f, 0.125f, 1.41421354f, 3.0f, 7.0f, 1e-30f, 0.0f}) {
+      SCOPED_TRACE(by);
+      Program p;
+      int x = p.input(t);
+      int c = p.input(t, Extent::one);
+      p.output(p.step(Op::add, {p.step(Op::divide, {x, c}), x}));
+      p.output(p.step(Op::divide, {x, c}));
+      expect_fused_is_single(
+          p.get(), {random_array(rng, {3001}, t), array(by, t)});
+    }
+  }
+}
+
 TEST_F(CudaCompiled, LongChainsAndManyInputs) {
   std::mt19937 rng(10);
   Program p;

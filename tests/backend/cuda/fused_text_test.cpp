@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "backend/cuda/fused_steps.h"
@@ -150,6 +151,72 @@ TEST(FusedText, HalvesAreRoundedAfterEveryStep) {
   EXPECT_NE(text.find("const float v1 = to_compute(h1);"), std::string::npos);
 }
 
+// As generated code computes it.
+float quotient(float x, float c) {
+  float r = 1.0f / c;
+  float q = x * r;
+  float better = std::fma(std::fma(-c, q, x), r, q);
+  return std::fabs(x) > 0x1p-60f && std::fabs(x) < 0x1p60f ? better : q;
+}
+
+TEST(FusedText, QuotientsByKnownNumbersAreRoundedAsQuotients) {
+  std::mt19937 rng(5);
+  int close = 0;
+  std::vector<float> divisors = {std::sqrt(2.0f), 3.0f, 10.0f, 0.1f, -6.0f};
+  for (int k = 0; k < 200; ++k) {
+    divisors.push_back(1.0f + std::ldexp(static_cast<float>(rng() >> 8), -24));
+  }
+  for (float c : divisors) {
+    if (fused_divisor(float32, c) != FusedDivisor::close) {
+      continue;
+    }
+    ++close;
+    for (int k = 0; k < 40000; ++k) {
+      float x = std::ldexp(static_cast<float>(rng() >> 8), -23);
+      ASSERT_EQ(quotient(x, c), x / c) << x << " / " << c;
+    }
+  }
+  EXPECT_GT(close, 100);
+  for (float x : {0.0f, -0.0f, INFINITY, -INFINITY}) {
+    EXPECT_EQ(quotient(x, 3.0f), x / 3.0f);
+    EXPECT_EQ(std::signbit(quotient(x, 3.0f)), std::signbit(x / 3.0f));
+  }
+  EXPECT_TRUE(std::isnan(quotient(NAN, 3.0f)));
+}
+
+// All quotients of two bfloat16 and a part of those of two float16.
+TEST(FusedText, QuotientsOfHalvesAreProductsWithReciprocals) {
+  EXPECT_EQ(fused_divisor(bfloat16, 3.0), FusedDivisor::exact);
+  EXPECT_EQ(fused_divisor(float16, 7.0), FusedDivisor::exact);
+  EXPECT_EQ(fused_divisor(bfloat16, 0.0), FusedDivisor::any);
+  for (int b = 128; b < 256; ++b) {
+    for (int a = 128; a < 256; ++a) {
+      auto x = static_cast<float>(a);
+      auto c = static_cast<float>(b);
+      ASSERT_EQ(
+          static_cast<float>(bfloat16_t(x * (1.0f / c))),
+          static_cast<float>(bfloat16_t(x / c)));
+    }
+  }
+  for (int b = 1024; b < 2048; b += 3) {
+    for (int a = 1024; a < 2048; ++a) {
+      auto x = static_cast<float>(a);
+      auto c = static_cast<float>(b);
+      ASSERT_EQ(
+          static_cast<float>(float16_t(x * (1.0f / c))),
+          static_cast<float>(float16_t(x / c)));
+    }
+  }
+}
+
+TEST(FusedText, PowersOfTwoDivideByProducts) {
+  EXPECT_EQ(fused_divisor(float32, 2.0), FusedDivisor::exact);
+  EXPECT_EQ(fused_divisor(float64, -0.125), FusedDivisor::exact);
+  EXPECT_EQ(fused_divisor(float64, 3.0), FusedDivisor::any);
+  EXPECT_EQ(fused_divisor(float32, INFINITY), FusedDivisor::any);
+  EXPECT_EQ(fused_divisor(float32, NAN), FusedDivisor::any);
+}
+
 TEST(FusedText, ShapesAreNoPartOfIt) {
   Builder b;
   int x = b.input(float32);
@@ -221,6 +288,9 @@ FusedForm random_form(const FusedProgram& program, std::mt19937& rng) {
     read = read == FusedRead::pack && form.pack == 1 ? FusedRead::splat : read;
     form.inputs.push_back(
         {read, static_cast<uint16_t>(below(form.layouts + 1)), 0x40400000});
+    if (read == FusedRead::number && is_float) {
+      form.inputs.back().divisor = static_cast<FusedDivisor>(below(3));
+    }
   }
   for (size_t k = 0; k < program.outputs.size(); ++k) {
     bool is_full = below(2) == 0;
@@ -242,6 +312,7 @@ TEST(FusedText, LayoutsCompile) {
     int sum = b.step(ElementwiseOp::add, {x, b.cast(h, float32)});
     int chosen = b.step(ElementwiseOp::select, {flag, sum, x});
     b.output(b.step(ElementwiseOp::power, {chosen, x}));
+    b.output(b.step(ElementwiseOp::divide, {chosen, x}));
     b.output(b.step(ElementwiseOp::negative, {whole}));
     b.output(b.step(ElementwiseOp::multiply, {h, h}));
     EXPECT_EQ(
