@@ -46,6 +46,84 @@ bool by_cudnn(
 #endif
 }
 
+// What keys and values of one head are, in bytes, before they are split, how
+// much a split has, and the most that all heads may read in a list.
+constexpr int64_t kBatchHead = int64_t(256) << 10;
+constexpr int64_t kBatchSplit = int64_t(64) << 10;
+constexpr int64_t kBatchKeys = int64_t(32) << 20;
+
+bool fits_a_list(const AttentionProblem& p, Dtype dtype) {
+  int64_t strides = 0;
+  for (int i = 1; i < 3; ++i) {
+    // A negative one sets the highest bits.
+    strides |= p.q_strides[i] | p.k_strides[i] | p.v_strides[i];
+  }
+  return p.batch == 1 && p.tokens == 1 && p.mask_kind == MaskKind::none &&
+         p.sinks == nullptr && p.aligned && p.features % 8 == 0 &&
+         p.value_features % 8 == 0 &&
+         std::max(p.features, p.value_features) <= kBatchFeatures &&
+         p.group < 1 << 16 && strides >> 31 == 0 && batches(dtype);
+}
+
+// Notes the attention of one token to a short cache in the encoder's list.
+bool note_attention(const AttentionProblem& p, Dtype dtype, Encoder& e) {
+  int64_t heads = int64_t{p.kv_heads} * p.group;
+  int64_t head_bytes = int64_t{p.keys} * (p.features + p.value_features) *
+                       static_cast<int64_t>(dtype.size());
+  if (!fits_a_list(p, dtype) || heads * head_bytes > kBatchKeys ||
+      !e.can_batch()) {
+    return false;
+  }
+  int64_t splits = 1;
+  if (head_bytes > kBatchHead) {
+    int64_t at_once = device_facts().multiprocessors / heads;
+    splits = std::clamp<int64_t>(at_once, 1, head_bytes / kBatchSplit);
+  }
+  int64_t of_split = (p.keys + splits - 1) / splits;
+  splits = (p.keys + of_split - 1) / of_split;
+  BatchEntry entry{};
+  entry.kind = BatchKind::attention;
+  entry.types[0] = batch_type(dtype);
+  entry.size = static_cast<uint32_t>(heads);
+  entry.attention = {
+      p.q,
+      p.k,
+      p.v,
+      p.out,
+      static_cast<int32_t>(p.q_strides[1]),
+      static_cast<int32_t>(p.k_strides[1]),
+      static_cast<int32_t>(p.k_strides[2]),
+      static_cast<int32_t>(p.v_strides[1]),
+      static_cast<int32_t>(p.v_strides[2]),
+      p.keys,
+      static_cast<int32_t>(of_split),
+      p.scale,
+      static_cast<uint16_t>(p.features),
+      static_cast<uint16_t>(p.value_features),
+      static_cast<uint16_t>(p.group),
+      static_cast<uint16_t>(splits)};
+  if (splits == 1) {
+    e.batch(entry);
+    return true;
+  }
+  Scratch parts = e.scratch(
+      static_cast<size_t>(heads * splits * (p.value_features + 2)) *
+      sizeof(float));
+  entry.attention.to = parts.get();
+  e.batch(entry);
+  BatchEntry join{};
+  join.kind = BatchKind::attention_join;
+  join.types[0] = entry.types[0];
+  join.size = entry.size;
+  join.join = {
+      parts.get<float>(),
+      p.out,
+      static_cast<int32_t>(splits),
+      p.value_features};
+  e.batch(join);
+  return true;
+}
+
 // Rows a key head up to which reading keys once for all of them is the limit.
 constexpr int kFewRows = 32;
 
@@ -92,6 +170,9 @@ void attention(
   if (params.has_sinks) {
     p.sinks = e.in(inputs.back());
     p.sink_stride = inputs.back().strides(0);
+  }
+  if (note_attention(p, out.dtype(), e)) {
+    return;
   }
   bool few = p.group * p.tokens <= kFewRows || p.tokens <= 4;
   if (few && std::max(p.features, p.value_features) <= kFewFeatures) {

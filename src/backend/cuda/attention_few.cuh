@@ -11,11 +11,10 @@
 #include <cfloat>
 
 #include "backend/cuda/attention.h"
-#include "backend/cuda/device/types.cuh"
+#include "backend/cuda/device/softmax_part.cuh"
 
 namespace mlx::core::cuda {
 
-constexpr float kLog2E = 1.4426950408889634f;
 constexpr int kMostSplits = 512;
 
 /// Whether rows of keys, values and queries are read in whole packs.
@@ -98,10 +97,6 @@ struct FewRow {
 
 __device__ __forceinline__ bool sees_all(const AttentionProblem& p) {
   return p.mask_kind == MaskKind::none && !p.causal;
-}
-
-__device__ __forceinline__ float safe(float maximum) {
-  return maximum == -INFINITY ? 0.0f : maximum;
 }
 
 // Writes one feature of one row: the sink joins the sum, then all is divided.

@@ -6,40 +6,12 @@
 
 #include "backend/cuda/attention_few.cuh"
 #include "backend/cuda/device/copy_async.cuh"
+#include "backend/cuda/device/features.cuh"
 
 namespace mlx::core::cuda {
 
 constexpr int kLaneThreads = 128;
 constexpr int kLaneDepth = 4;  // keys in flight for a group of lanes
-
-/// 8 features as memory has them. Loading is apart from converting, so that
-/// many loads are under way before the first is waited for.
-template <typename T>
-struct Features {
-  static constexpr int packs = sizeof(T) * 8 / 16;
-  Pack<T, 8 / packs> raw[packs];
-
-  /// `valid` of them exist; with `packed` all or none.
-  template <bool packed>
-  __device__ __forceinline__ void load(const T* from, int valid) {
-    if constexpr (packed) {
-#pragma unroll
-      for (int i = 0; i < packs; ++i) {
-        raw[i] = valid > 0 ? load_pack<8 / packs>(from + i * (8 / packs))
-                           : Pack<T, 8 / packs>{};
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        raw[i * packs / 8][i % (8 / packs)] =
-            i < valid ? from[i] : convert<T>(0.0f);
-      }
-    }
-  }
-  __device__ __forceinline__ float operator[](int i) const {
-    return to_compute(raw[i * packs / 8][i % (8 / packs)]);
-  }
-};
 
 /// Keys and values on their way from memory: a thread copies what it will use
 /// itself, some steps ahead, into slots of shared memory that nobody else

@@ -1,229 +1,115 @@
-// The kernel that goes through a list of small operations with one block.
-// Results of one are seen by the next: all threads meet in between. Formulas
-// are those of the table of elementwise operations, in float32.
+// The kernels that go through a list of small operations: one block that does
+// narrow entries, results of one being seen by the next because all threads
+// meet in between; or a block of each multiprocessor for lists with wide ones.
 #include "backend/cuda/batch.h"
-#include "backend/cuda/device/rope.cuh"
-#include "backend/cuda/elementwise_rows.cuh"
+#include "backend/cuda/device/batch_attention.cuh"
+#include "backend/cuda/device/batch_narrow.cuh"
+#include "backend/cuda/device/batch_qmv.cuh"
+#include "backend/cuda/device/grid_barrier.cuh"
 
 namespace mlx::core::cuda {
 
 namespace {
 
-__device__ __forceinline__ float load_float(
-    const void* from, uint32_t at, Dtype::Val type) {
-  switch (type) {
-    case Dtype::Val::float16:
-      return to_compute(static_cast<const half*>(from)[at]);
-    case Dtype::Val::bfloat16:
-      return to_compute(static_cast<const bhalf*>(from)[at]);
-    case Dtype::Val::bool_:
-      return static_cast<const bool*>(from)[at] ? 1.0f : 0.0f;
-    default:
-      return static_cast<const float*>(from)[at];
-  }
-}
-
-__device__ __forceinline__ void store_float(
-    void* to, uint32_t at, Dtype::Val type, float value) {
-  switch (type) {
-    case Dtype::Val::float16:
-      static_cast<half*>(to)[at] = convert<half>(value);
-      return;
-    case Dtype::Val::bfloat16:
-      static_cast<bhalf*>(to)[at] = convert<bhalf>(value);
-      return;
-    case Dtype::Val::bool_:
-      static_cast<bool*>(to)[at] = value != 0.0f;
-      return;
-    default:
-      static_cast<float*>(to)[at] = value;
-  }
-}
-
-__device__ __forceinline__ float operand(
-    const BatchEntry& entry, int k, uint32_t at) {
-  if ((entry.immediates >> k & 1) != 0) {
-    return load_float(&entry.elementwise.from[k], 0, entry.types[k]);
-  }
-  auto* from = reinterpret_cast<const void*>(entry.elementwise.from[k]);
-  return load_float(
-      from, (entry.splats >> k & 1) != 0 ? 0 : at, entry.types[k]);
-}
-
-// Operations that floats do not have are never listed.
-template <ElementwiseOp op, typename... Operands>
-__device__ __forceinline__ float apply(Operands... x) {
-  if constexpr (elementwise_accepts(op, float32)) {
-    return static_cast<float>(detail::Formula<op>::of(x...));
-  } else {
-    return 0.0f;
-  }
-}
-
-__device__ float evaluate(ElementwiseOp op, float a, float b) {
-  switch (op) {
-#define UNARY(name, ...)    \
-  case ElementwiseOp::name: \
-    return apply<ElementwiseOp::name>(a);
-#define BINARY(name, ...)   \
-  case ElementwiseOp::name: \
-    return apply<ElementwiseOp::name>(a, b);
-#include "ops/elementwise.def"
-    default:
-      return a;
-  }
-}
-
-__device__ void do_elementwise(const BatchEntry& entry) {
-  for (uint32_t i = threadIdx.x; i < entry.size; i += kBatchThreads) {
-    float a = operand(entry, 0, i);
-    float b = entry.operands > 1 ? operand(entry, 1, i) : 0.0f;
-    float value;
-    if (entry.operands > 2) {
-      value = a != 0.0f ? b : operand(entry, 2, i);
-    } else {
-      value = evaluate(entry.op, a, b);
-    }
-    store_float(entry.elementwise.to, i, entry.types[3], value);
-  }
-}
-
-template <typename T>
-__device__ void copy_as(const BatchEntry& entry) {
-  const BatchEntry::Copy& c = entry.copy;
-  for (uint32_t i = threadIdx.x; i < entry.size; i += kBatchThreads) {
-    uint32_t row = i / c.sizes[1];
-    auto x = static_cast<int64_t>(i - row * c.sizes[1]);
-    uint32_t plane = row / c.sizes[0];
-    auto y = static_cast<int64_t>(row - plane * c.sizes[0]);
-    auto z = static_cast<int64_t>(plane);
-    auto* from = static_cast<const T*>(c.from);
-    static_cast<T*>(
-        c.to)[z * c.to_strides[0] + y * c.to_strides[1] + x * c.to_strides[2]] =
-        from
-            [z * c.from_strides[0] + y * c.from_strides[1] +
-             x * c.from_strides[2]];
-  }
-}
-
-__device__ void do_copy(const BatchEntry& entry) {
-  switch (entry.width) {
-    case 1:
-      return copy_as<uint8_t>(entry);
-    case 2:
-      return copy_as<uint16_t>(entry);
-    case 4:
-      return copy_as<uint32_t>(entry);
-    case 8:
-      return copy_as<uint64_t>(entry);
-    default:
-      return copy_as<uint4>(entry);
-  }
-}
-
-__device__ float sum_of_block(float value) {
-  __shared__ float sums[kBatchThreads / 32];
-  for (int step = 16; step > 0; step /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, step);
-  }
-  if (threadIdx.x % 32 == 0) {
-    sums[threadIdx.x / 32] = value;
-  }
-  __syncthreads();
-  value = sums[threadIdx.x % 32];
-  for (int step = 16; step > 0; step /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, step);
-  }
-  __syncthreads();
-  return value;
-}
-
-__device__ void do_rms_norm(const BatchEntry& entry) {
-  const BatchEntry::Norm& norm = entry.norm;
-  Dtype::Val type = entry.types[0];
-  for (int row = 0; row < norm.rows; ++row) {
-    auto first = static_cast<uint32_t>(row * norm.pitch);
-    float squares = 0.0f;
-    for (int i = threadIdx.x; i < norm.n; i += kBatchThreads) {
-      float x = load_float(norm.from, first + i, type);
-      squares += x * x;
-    }
-    float mean = sum_of_block(squares) / static_cast<float>(norm.n);
-    float factor = 1.0f / sqrtf(mean + norm.eps);
-    for (int i = threadIdx.x; i < norm.n; i += kBatchThreads) {
-      float x = load_float(norm.from, first + i, type) * factor;
-      if (norm.weight) {
-        x *= load_float(norm.weight, i, type);
-      }
-      store_float(norm.to, row * norm.n + i, type, x);
-    }
-  }
-}
-
-__device__ void do_rope(const BatchEntry& entry) {
-  const BatchEntry::Rope& rope = entry.rope;
-  Dtype::Val type = entry.types[0];
-  auto features = static_cast<uint32_t>(rope.features);
-  auto half = static_cast<uint32_t>(rope.half);
-  // A thread has one pair, or one feature that is copied.
-  uint32_t slots = features - half;
-  uint32_t all = entry.size / features * slots;
-  for (uint32_t id = threadIdx.x; id < all; id += kBatchThreads) {
-    uint32_t head = id / slots;
-    uint32_t slot = id - head * slots;
-    uint32_t from = head * rope.head_stride;
-    uint32_t to = head * features;
-    if (slot >= half) {
-      uint32_t at = half + slot;
-      store_float(
-          rope.to, to + at, type, load_float(rope.from, from + at, type));
-      continue;
-    }
-    float s;
-    float c;
-    float theta = rope_angle(
-        static_cast<float>(rope.position),
-        slot,
-        rope.freqs,
-        rope.freqs_stride,
-        rope.exponent,
-        rope.scale,
-        rope.forward);
-    sincosf(theta, &s, &c);
-    uint32_t first = rope.traditional ? 2 * slot : slot;
-    uint32_t second = rope.traditional ? first + 1 : slot + half;
-    float p = load_float(rope.from, from + first, type);
-    float q = load_float(rope.from, from + second, type);
-    store_float(rope.to, to + first, type, p * c - q * s);
-    store_float(rope.to, to + second, type, p * s + q * c);
-  }
-}
-
 template <int capacity>
-__global__ void __launch_bounds__(kBatchThreads)
-    run_batch(const __grid_constant__ Batch<capacity> batch) {
-  for (int i = 0; i < batch.count; ++i) {
-    const BatchEntry& entry = batch.entries[i];
-    if (entry.kind == BatchKind::elementwise) {
-      do_elementwise(entry);
-    } else if (entry.kind == BatchKind::copy) {
-      do_copy(entry);
-    } else if (entry.kind == BatchKind::rms_norm) {
-      do_rms_norm(entry);
-    } else {
-      do_rope(entry);
-    }
+__global__ void __launch_bounds__(kNarrowThreads)
+    run_narrow(int count, const __grid_constant__ Batch<capacity> batch) {
+  for (int i = 0; i < count; ++i) {
+    do_narrow(batch.entries[i]);
     __syncthreads();
+  }
+}
+
+__device__ __forceinline__ void run_entry(const BatchEntry& entry) {
+  if (entry.kind == BatchKind::quantized_row) {
+    do_quantized_row(entry);
+  } else if (entry.kind == BatchKind::attention) {
+    do_attention(entry);
+  } else if (entry.kind == BatchKind::attention_join) {
+    do_join(entry);
+  } else {
+    do_narrow(entry);
+  }
+}
+
+// A block's own way through the list: the entries that are its or all blocks',
+// and the meetings before each.
+struct Way {
+  int at = 0;        // the entry, or the count
+  int meetings = 0;  // before it, after the entry before
+
+  __device__ __forceinline__ void find(const BatchHead* heads, int count) {
+    meetings = 0;
+    for (; at < count; ++at) {
+      meetings += heads[at].after_meeting ? 1 : 0;
+      if (heads[at].block == BatchHead::all || heads[at].block == blockIdx.x) {
+        return;
+      }
+    }
+  }
+};
+
+// Entries lie in the memory of constants, far away when first read: the next
+// is brought while the one before is done.
+__device__ __forceinline__ void bring(const BatchEntry& from, BatchEntry& to) {
+  static_assert(sizeof(BatchEntry) % 4 == 0 && sizeof(BatchEntry) <= 4 * 32);
+  unsigned lane = threadIdx.x % 32;
+  if (threadIdx.x / 32 == kWideThreads / 32 - 1 &&
+      lane < sizeof(BatchEntry) / 4) {
+    reinterpret_cast<uint32_t*>(&to)[lane] =
+        reinterpret_cast<const uint32_t*>(&from)[lane];
+  }
+}
+
+__global__ void __launch_bounds__(kWideThreads, 1) run_wide(
+    int count,
+    const __grid_constant__ BatchHeads<kWideEntries> heads,
+    const __grid_constant__ Batch<kWideEntries> batch,
+    unsigned long long* arrivals) {
+  __shared__ BatchEntry slots[2];
+  GridBarrier barrier(arrivals);
+  int slot = 0;
+  Way way;
+  way.find(heads.heads, count);
+  if (way.at < count) {
+    bring(batch.entries[way.at], slots[slot]);
+  }
+  __syncthreads();
+  while (way.at < count) {
+    const BatchEntry& entry = slots[slot];
+    Way next{way.at + 1};
+    next.find(heads.heads, count);
+    for (int i = 0; i < way.meetings; ++i) {
+      barrier.arrive();
+      if (i == 0 && entry.kind == BatchKind::quantized_row) {
+        prefetch_lines(entry);
+      }
+      barrier.wait();
+    }
+    slot ^= 1;
+    if (next.at < count) {
+      bring(batch.entries[next.at], slots[slot]);
+    }
+    run_entry(entry);
+    __syncthreads();
+    way = next;
+  }
+  for (int i = 0; i < way.meetings; ++i) {
+    barrier.arrive();
+    barrier.wait();
   }
 }
 
 }  // namespace
 
 BatchKernelFew batch_kernel_few() {
-  return &run_batch<kFewEntries>;
+  return &run_narrow<kFewEntries>;
 }
-BatchKernelMany batch_kernel_many() {
-  return &run_batch<kManyEntries>;
+BatchKernelNarrow batch_kernel_narrow() {
+  return &run_narrow<kNarrowEntries>;
+}
+BatchKernelWide batch_kernel_wide() {
+  return &run_wide;
 }
 
 }  // namespace mlx::core::cuda

@@ -1,7 +1,12 @@
 // Small operations that wait for their neighbours: a launch costs the host
-// more than the device needs for a few thousand elements, so what one block of
-// threads does in a few steps is noted in a list, and the list is launched as
-// one kernel before anything else is.
+// more than the device needs for a few thousand elements, so they are noted in
+// a list, and the list is launched as one kernel before anything else is.
+//
+// Narrow entries are the work of one block. Wide ones, products with a
+// quantized matrix and attention of one token, are shared by all blocks. A list
+// of narrow entries alone runs in one block; any other takes a block of each
+// multiprocessor, and the blocks meet where an entry needs what another block
+// has done (batch_list.h finds these places).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +17,20 @@
 
 namespace mlx::core::cuda {
 
-enum class BatchKind : uint8_t { elementwise, copy, rms_norm, rope };
+enum class BatchKind : uint8_t {
+  elementwise,
+  copy,
+  rms_norm,
+  rope,
+  // Wide ones.
+  quantized_row,
+  attention,
+  attention_join
+};
+
+constexpr bool is_wide(BatchKind kind) {
+  return kind >= BatchKind::quantized_row;
+}
 
 /// One operation. Addresses are the device's.
 struct BatchEntry {
@@ -57,19 +75,64 @@ struct BatchEntry {
     bool forward;
   };
 
+  /// A row of x times the transpose of a quantized matrix of `size` lines.
+  /// types[0] is that of x and the result, types[1] that of scales and biases.
+  struct QuantizedRow {
+    const uint32_t* codes;
+    const void* scales;
+    const void* biases;
+    const void* x;  // 16-byte aligned
+    void* to;
+    int32_t depth;
+    uint8_t bits;
+    uint8_t octet_shift;  // octets in a group, as a power of two
+  };
+
+  /// One query row of each of `size` heads. With several splits each leaves its
+  /// part, float32, for attention_join: values, maximum, sum. Strides in
+  /// elements, of heads and of tokens.
+  struct Attention {
+    const void* q;
+    const void* k;
+    const void* v;
+    void* to;
+    int32_t q_head;
+    int32_t k_head;
+    int32_t k_token;
+    int32_t v_head;
+    int32_t v_token;
+    int32_t keys;
+    int32_t keys_per_split;
+    float scale;
+    uint16_t features;
+    uint16_t value_features;
+    uint16_t group;  // query heads a key head
+    uint16_t splits;
+  };
+  struct Join {
+    const float* from;
+    void* to;
+    int32_t splits;
+    int32_t value_features;
+  };
+
   BatchKind kind;
   ElementwiseOp op;
-  uint8_t operands;     // of an elementwise operation
-  uint8_t width;        // of a copy's elements
-  Dtype::Val types[4];  // of the operands, then of the result
-  uint8_t immediates;   // bit k: operand k is from[k] itself
-  uint8_t splats;       // bit k: operand k is one element
+  uint8_t operands;    // of an elementwise operation
+  uint8_t width;       // of a copy's elements
+  uint8_t types[4];    // of the operands, then of the result
+  uint8_t immediates;  // bit k: operand k is from[k] itself
+  uint8_t splats;      // bit k: operand k is one element
+  uint16_t first;      // the block that begins
   uint32_t size;
   union {
     Elementwise elementwise;
     Copy copy;
     Norm norm;
     Rope rope;
+    QuantizedRow quantized_row;
+    Attention attention;
+    Join join;
   };
 };
 
@@ -79,20 +142,50 @@ constexpr bool batches(Dtype t) {
          t.val() == Dtype::Val::bfloat16;
 }
 
+constexpr uint8_t batch_type(Dtype t) {
+  return static_cast<uint8_t>(t.val());
+}
+
 /// What travels with one launch.
 template <int capacity>
 struct Batch {
-  int count;
   BatchEntry entries[capacity];
 };
 
-constexpr int kFewEntries = 6;
-constexpr int kManyEntries = 40;
-constexpr int kBatchThreads = 1024;
+/// Who does an entry, apart from the entry, because all blocks look at all.
+struct BatchHead {
+  static constexpr uint8_t all = 255;
+  uint8_t block;  // or all
+  bool after_meeting;
+};
 
-using BatchKernelFew = void (*)(Batch<kFewEntries>);
-using BatchKernelMany = void (*)(Batch<kManyEntries>);
+template <int capacity>
+struct BatchHeads {
+  BatchHead heads[capacity];
+};
+
+constexpr int kFewEntries = 6;
+constexpr int kNarrowEntries = 40;
+constexpr int kNarrowThreads = 1024;
+constexpr int kWideEntries = 160;
+constexpr int kWideThreads = 512;
+constexpr int kMostBlocks = 254;
+/// The depth of products and the features of a head that lists know.
+constexpr int kBatchDepth = 8192;
+constexpr int kBatchFeatures = 128;
+
+using BatchKernelFew = void (*)(int count, Batch<kFewEntries>);
+using BatchKernelNarrow = void (*)(int count, Batch<kNarrowEntries>);
 BatchKernelFew batch_kernel_few();
-BatchKernelMany batch_kernel_many();
+BatchKernelNarrow batch_kernel_narrow();
+
+/// All blocks must run at once (a cooperative launch); `meetings` counts how
+/// often one has come to a meeting, over all launches on a stream.
+using BatchKernelWide = void (*)(
+    int count,
+    BatchHeads<kWideEntries>,
+    Batch<kWideEntries>,
+    unsigned long long* meetings);
+BatchKernelWide batch_kernel_wide();
 
 }  // namespace mlx::core::cuda

@@ -195,7 +195,7 @@ bool note(
   entry.size = static_cast<uint32_t>(args.size);
   entry.immediates = static_cast<uint8_t>(found.immediates);
   entry.splats = static_cast<uint8_t>(found.splats);
-  entry.types[3] = out.dtype().val();
+  entry.types[3] = batch_type(out.dtype());
   entry.elementwise.to = args.to;
   for (int k = 0; k < arity; ++k) {
     bool is_condition = arity == 3 && k == 0;
@@ -204,7 +204,7 @@ bool note(
     if (!is_dense || !(batches(inputs[k].dtype()) || is_condition)) {
       return false;
     }
-    entry.types[k] = inputs[k].dtype().val();
+    entry.types[k] = batch_type(inputs[k].dtype());
     entry.elementwise.from[k] = (found.immediates >> k & 1) != 0
                                     ? args.immediate[k]
                                     : reinterpret_cast<uint64_t>(args.from[k]);

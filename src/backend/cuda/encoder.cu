@@ -28,6 +28,11 @@ __global__ void write_few(void* to, FewBytes from, int count) {
   }
 }
 
+// Of lists with wide entries: one a multiprocessor.
+int batch_blocks() {
+  return std::min(device_facts().multiprocessors, kMostBlocks);
+}
+
 // Names kept for an error message.
 constexpr size_t kOpsKept = 64;
 
@@ -68,8 +73,13 @@ cudaStream_t make_stream() {
 
 Encoder::Encoder(Stream)
     : stream_(make_stream()), own_lane_(stream_), lane_(&own_lane_) {
-  batch_.count = 0;
   memory().add_lane(own_lane_);
+  void* counter = nullptr;
+  check(cudaMalloc(&counter, sizeof(*meetings_)), "allocating a counter");
+  meetings_ = static_cast<unsigned long long*>(counter);
+  check(
+      cudaMemsetAsync(meetings_, 0, sizeof(*meetings_), stream_),
+      "filling memory");
 }
 
 Encoder& encoder(Stream s) {
@@ -230,32 +240,40 @@ void Encoder::batch(const BatchEntry& entry) {
   if (is_waiting_) {
     launch_waiting();
   }
-  if (batch_.count == kManyEntries) {
+  if (list_.is_full(entry.kind)) {
     launch_batch();
   }
-  batch_.entries[batch_.count++] = entry;
+  list_.add(entry, batch_blocks());
   lane_->has_unlaunched.store(true, std::memory_order_relaxed);
 }
 
 void Encoder::launch_batch() {
-  const void* kernel = reinterpret_cast<const void*>(batch_kernel_many());
-  void* argument = &batch_;
-  if (batch_.count <= kFewEntries) {
+  int count = list_.count();
+  cudaError_t status;
+  if (list_.has_wide()) {
+    void* arguments[] = {&count, list_.heads(), list_.entries(), &meetings_};
+    status = cudaLaunchCooperativeKernel(
+        reinterpret_cast<const void*>(batch_kernel_wide()),
+        static_cast<unsigned>(batch_blocks()),
+        kWideThreads,
+        arguments,
+        0,
+        stream_);
+  } else {
     // The head of the long list is a short one.
-    static_assert(
-        offsetof(Batch<kFewEntries>, entries) ==
-        offsetof(Batch<kManyEntries>, entries));
-    kernel = reinterpret_cast<const void*>(batch_kernel_few());
+    auto kernel = count <= kFewEntries
+                      ? reinterpret_cast<const void*>(batch_kernel_few())
+                      : reinterpret_cast<const void*>(batch_kernel_narrow());
+    void* arguments[] = {&count, list_.entries()};
+    status = cudaLaunchKernel(kernel, 1, kNarrowThreads, arguments, 0, stream_);
   }
-  cudaError_t status =
-      cudaLaunchKernel(kernel, 1, kBatchThreads, &argument, 0, stream_);
-  batch_.count = 0;
+  list_.clear();
   lane_->has_unlaunched.store(false, std::memory_order_relaxed);
   check(status, "a launch");
 }
 
 void Encoder::begin_waiting() {
-  if (batch_.count > 0) {
+  if (list_.count() > 0) {
     launch_batch();
   }
   is_waiting_ = true;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "backend/cuda/allocator.h"
-#include "backend/cuda/batch.h"
+#include "backend/cuda/batch_list.h"
 #include "backend/cuda/check.h"
 #include "backend/cuda/faults.h"
 #include "mlx/array.h"
@@ -125,7 +125,7 @@ class Encoder {
 
   /// Launches what has been noted.
   void flush() {
-    if (batch_.count > 0) {
+    if (list_.count() > 0) {
       launch_batch();
     }
     if (is_waiting_) {
@@ -171,7 +171,8 @@ class Encoder {
   Lane own_lane_;
   Lane* lane_;
   std::mutex mutex_;
-  Batch<kManyEntries> batch_;
+  BatchList list_;
+  unsigned long long* meetings_ = nullptr;  // on the device
   std::unique_ptr<Waiting> waiting_;
   bool is_waiting_ = false;
   bool met_others_ = false;

@@ -239,7 +239,7 @@ bool note_rms_norm(
   }
   BatchEntry entry{};
   entry.kind = BatchKind::rms_norm;
-  entry.types[0] = out.dtype().val();
+  entry.types[0] = batch_type(out.dtype());
   entry.norm = {
       from,
       scale,

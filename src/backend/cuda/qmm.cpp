@@ -58,6 +58,41 @@ void many_rows(const QmmArgs& args, Encoder& e) {
       e);
 }
 
+// Bytes of codes up to which a launch of its own would gain nothing.
+constexpr int64_t kBatchCodes = int64_t(8) << 20;
+
+// Notes the product of one row in the encoder's list.
+bool note_row(const QmmArgs& args, Encoder& e) {
+  const QuantizedMatrix& w = args.w;
+  auto x = reinterpret_cast<uintptr_t>(args.x);
+  auto codes = reinterpret_cast<uintptr_t>(w.codes);
+  if (args.rows != 1 || !args.transpose || args.col_stride != 1 ||
+      w.cols > kBatchDepth || w.rows * w.cols / 8 * w.bits > kBatchCodes ||
+      x % 16 != 0 || (w.bits == 8 && codes % 8 != 0) || !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::quantized_row;
+  entry.types[0] = batch_type(args.type);
+  entry.types[1] = batch_type(w.type);
+  entry.size = static_cast<uint32_t>(w.rows);
+  uint8_t octet_shift = 0;
+  while ((8 << octet_shift) < w.group_size) {
+    ++octet_shift;
+  }
+  entry.quantized_row = {
+      w.codes,
+      w.scales,
+      w.biases,
+      args.x,
+      args.out,
+      static_cast<int32_t>(w.cols),
+      static_cast<uint8_t>(w.bits),
+      octet_shift};
+  e.batch(entry);
+  return true;
+}
+
 using Product = void (*)(const QmmArgs&, Encoder&);
 
 /// The kernel for few rows, and how many it takes.
@@ -90,6 +125,9 @@ void quantized_matmul(const QmmArgs& args, Encoder& e) {
   if (args.depth() == 0) {
     auto size = static_cast<size_t>(args.rows * args.cols());
     e.fill_bytes(args.out, 0, size * args.type.size());
+    return;
+  }
+  if (note_row(args, e)) {
     return;
   }
   FewRows few = few_rows(args);

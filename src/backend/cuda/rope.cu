@@ -184,7 +184,7 @@ bool note_rope(const Rope<T>& a, const array& out, Encoder& e) {
   }
   BatchEntry entry{};
   entry.kind = BatchKind::rope;
-  entry.types[0] = out.dtype().val();
+  entry.types[0] = batch_type(out.dtype());
   entry.size = static_cast<uint32_t>(out.size());
   entry.rope = {
       a.x,

@@ -1,0 +1,237 @@
+// Finds what a list's entries touch, and from that who does them and when.
+#include "backend/cuda/batch_list.h"
+
+#include <algorithm>
+
+namespace mlx::core::cuda {
+
+namespace {
+
+constexpr int kAnyBlock = -1;
+constexpr int kMustMeet = -2;
+
+int64_t size_of(uint8_t type) {
+  auto val = static_cast<Dtype::Val>(type);
+  return val == Dtype::Val::bool_ ? 1 : val == Dtype::Val::float32 ? 4 : 2;
+}
+
+ByteSpan span(const void* from, int64_t bytes) {
+  auto begin = reinterpret_cast<uintptr_t>(from);
+  return from ? ByteSpan{begin, begin + static_cast<uintptr_t>(bytes)}
+              : ByteSpan{};
+}
+
+BatchUse use_of_elementwise(const BatchEntry& entry) {
+  BatchUse use;
+  int64_t n = entry.size;
+  use.write = span(entry.elementwise.to, n * size_of(entry.types[3]));
+  for (int k = 0; k < entry.operands; ++k) {
+    if ((entry.immediates >> k & 1) == 0) {
+      int64_t items = (entry.splats >> k & 1) != 0 ? 1 : n;
+      use.reads[k] = span(
+          reinterpret_cast<const void*>(entry.elementwise.from[k]),
+          items * size_of(entry.types[k]));
+    }
+  }
+  return use;
+}
+
+ByteSpan span_of_axes(
+    const void* from,
+    const int64_t (&sizes)[3],
+    const int32_t (&strides)[3],
+    int64_t width) {
+  int64_t low = 0;
+  int64_t high = 0;
+  for (int i = 0; i < 3; ++i) {
+    int64_t reach = (sizes[i] - 1) * strides[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  return span(
+      static_cast<const char*>(from) + low * width, (high - low + 1) * width);
+}
+
+BatchUse use_of_copy(const BatchEntry& entry) {
+  const BatchEntry::Copy& copy = entry.copy;
+  int64_t y = copy.sizes[0];
+  int64_t x = copy.sizes[1];
+  int64_t sizes[3] = {entry.size / (y * x), y, x};
+  BatchUse use;
+  use.write = span_of_axes(copy.to, sizes, copy.to_strides, entry.width);
+  use.reads[0] = span_of_axes(copy.from, sizes, copy.from_strides, entry.width);
+  return use;
+}
+
+BatchUse use_of_norm(const BatchEntry& entry) {
+  const BatchEntry::Norm& norm = entry.norm;
+  int64_t size = size_of(entry.types[0]);
+  BatchUse use;
+  use.write = span(norm.to, int64_t{norm.rows} * norm.n * size);
+  use.reads[0] =
+      span(norm.from, (int64_t{norm.rows - 1} * norm.pitch + norm.n) * size);
+  use.reads[1] = span(norm.weight, norm.n * size);
+  return use;
+}
+
+BatchUse use_of_rope(const BatchEntry& entry) {
+  const BatchEntry::Rope& rope = entry.rope;
+  int64_t size = size_of(entry.types[0]);
+  int64_t heads = entry.size / rope.features;
+  BatchUse use;
+  use.write = span(rope.to, entry.size * size);
+  use.reads[0] =
+      span(rope.from, ((heads - 1) * rope.head_stride + rope.features) * size);
+  use.reads[1] =
+      span(rope.freqs, (int64_t{rope.half} * rope.freqs_stride + 1) * 4);
+  return use;
+}
+
+BatchUse use_of_row(const BatchEntry& entry) {
+  const BatchEntry::QuantizedRow& row = entry.quantized_row;
+  int64_t octets = int64_t{entry.size} * (row.depth / 8);
+  int64_t numbers = (octets >> row.octet_shift) * size_of(entry.types[1]);
+  int64_t size = size_of(entry.types[0]);
+  BatchUse use;
+  use.write = span(row.to, entry.size * size);
+  use.reads[0] = span(row.codes, octets * row.bits);
+  use.reads[1] = span(row.scales, numbers);
+  use.reads[2] = span(row.biases, numbers);
+  use.reads[3] = span(row.x, row.depth * size);
+  return use;
+}
+
+BatchUse use_of_attention(const BatchEntry& entry) {
+  const BatchEntry::Attention& a = entry.attention;
+  int64_t size = size_of(entry.types[0]);
+  int64_t heads = entry.size;
+  int64_t last = heads / a.group - 1;
+  int64_t last_key = a.keys - 1;
+  int64_t k = last * a.k_head + last_key * a.k_token + a.features;
+  int64_t v = last * a.v_head + last_key * a.v_token + a.value_features;
+  BatchUse use;
+  use.write = a.splits == 1
+                  ? span(a.to, heads * a.value_features * size)
+                  : span(a.to, heads * a.splits * (a.value_features + 2) * 4);
+  use.reads[0] = span(a.q, ((heads - 1) * a.q_head + a.features) * size);
+  use.reads[1] = span(a.k, k * size);
+  use.reads[2] = span(a.v, v * size);
+  return use;
+}
+
+BatchUse use_of_join(const BatchEntry& entry) {
+  const BatchEntry::Join& join = entry.join;
+  int64_t heads = entry.size;
+  BatchUse use;
+  use.write =
+      span(join.to, heads * join.value_features * size_of(entry.types[0]));
+  use.reads[0] =
+      span(join.from, heads * join.splits * (join.value_features + 2) * 4);
+  return use;
+}
+
+/// Pieces of work that neighbouring blocks take.
+uint32_t tasks_of(const BatchEntry& entry) {
+  return entry.kind == BatchKind::attention
+             ? entry.size * entry.attention.splits
+             : entry.size;
+}
+
+}  // namespace
+
+bool BatchUse::conflicts(const BatchUse& other) const {
+  bool found = write.meets(other.write);
+  for (int i = 0; i < most_reads; ++i) {
+    found |= write.meets(other.reads[i]) || reads[i].meets(other.write);
+  }
+  return found;
+}
+
+BatchUse use_of(const BatchEntry& entry) {
+  switch (entry.kind) {
+    case BatchKind::elementwise:
+      return use_of_elementwise(entry);
+    case BatchKind::copy:
+      return use_of_copy(entry);
+    case BatchKind::rms_norm:
+      return use_of_norm(entry);
+    case BatchKind::rope:
+      return use_of_rope(entry);
+    case BatchKind::quantized_row:
+      return use_of_row(entry);
+    case BatchKind::attention:
+      return use_of_attention(entry);
+    default:
+      return use_of_join(entry);
+  }
+}
+
+void BatchList::add(const BatchEntry& entry, int blocks) {
+  BatchHead& head = heads_.heads[count_];
+  BatchEntry& added = entries_.entries[count_];
+  bool wide = is_wide(entry.kind);
+  if (!has_wide_ && !wide) {
+    head = {0, false};
+    added = entry;
+    ++count_;
+    return;
+  }
+  if (!has_wide_) {
+    begin_wide(blocks);
+  }
+  BatchUse use = use_of(entry);
+  int block = block_for(use, wide);
+  head.after_meeting = block == kMustMeet;
+  if (head.after_meeting) {
+    use_count_ = 0;
+  }
+  added = entry;
+  if (wide) {
+    head.block = BatchHead::all;
+    added.first = static_cast<uint16_t>(take_blocks(tasks_of(entry)));
+  } else {
+    head.block = static_cast<uint8_t>(block >= 0 ? block : take_blocks(1));
+  }
+  use.block = head.block;
+  uses_[use_count_++] = use;
+  ++count_;
+}
+
+// What has been noted so far is one block's.
+void BatchList::begin_wide(int blocks) {
+  has_wide_ = true;
+  blocks_ = blocks;
+  next_block_ = count_ > 0 ? 1 % blocks : 0;
+  use_count_ = std::min(count_, kMostUses);
+  for (int i = 0; i < use_count_; ++i) {
+    uses_[i] = use_of(entries_.entries[i]);
+  }
+}
+
+int BatchList::block_for(const BatchUse& use, bool wide) const {
+  if (use_count_ == kMostUses) {
+    return kMustMeet;
+  }
+  int block = kAnyBlock;
+  for (int i = 0; i < use_count_; ++i) {
+    const BatchUse& other = uses_[i];
+    if (!use.conflicts(other)) {
+      continue;
+    }
+    bool elsewhere = block != kAnyBlock && block != other.block;
+    if (wide || other.block == BatchHead::all || elsewhere) {
+      return kMustMeet;
+    }
+    block = other.block;
+  }
+  return block;
+}
+
+int BatchList::take_blocks(uint32_t tasks) {
+  int first = next_block_;
+  auto blocks = static_cast<uint32_t>(blocks_);
+  next_block_ =
+      static_cast<int>((static_cast<uint32_t>(first) + tasks) % blocks);
+  return first;
+}
+
+}  // namespace mlx::core::cuda

@@ -1,0 +1,185 @@
+// Entries of a list that one block does; all its threads take part. Formulas
+// are those of the table of elementwise operations, in float32. What other
+// blocks have written is read by plain loads: the cache of constants would not
+// see it.
+#pragma once
+
+#include "backend/cuda/batch.h"
+#include "backend/cuda/device/batch_numbers.cuh"
+#include "backend/cuda/device/rope.cuh"
+#include "backend/cuda/elementwise_rows.cuh"
+
+namespace mlx::core::cuda {
+
+__device__ __forceinline__ float operand(
+    const BatchEntry& entry, int k, uint32_t at) {
+  if ((entry.immediates >> k & 1) != 0) {
+    return load_float(&entry.elementwise.from[k], 0, entry.types[k]);
+  }
+  auto* from = reinterpret_cast<const void*>(entry.elementwise.from[k]);
+  return load_float(
+      from, (entry.splats >> k & 1) != 0 ? 0 : at, entry.types[k]);
+}
+
+// Operations that floats do not have are never listed.
+template <ElementwiseOp op, typename... Operands>
+__device__ __forceinline__ float apply(Operands... x) {
+  if constexpr (elementwise_accepts(op, float32)) {
+    return static_cast<float>(detail::Formula<op>::of(x...));
+  } else {
+    return 0.0f;
+  }
+}
+
+__device__ float evaluate(ElementwiseOp op, float a, float b) {
+  switch (op) {
+#define UNARY(name, ...)    \
+  case ElementwiseOp::name: \
+    return apply<ElementwiseOp::name>(a);
+#define BINARY(name, ...)   \
+  case ElementwiseOp::name: \
+    return apply<ElementwiseOp::name>(a, b);
+#include "ops/elementwise.def"
+    default:
+      return a;
+  }
+}
+
+__device__ void do_elementwise(const BatchEntry& entry) {
+  for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
+    float a = operand(entry, 0, i);
+    float b = entry.operands > 1 ? operand(entry, 1, i) : 0.0f;
+    float value;
+    if (entry.operands > 2) {
+      value = a != 0.0f ? b : operand(entry, 2, i);
+    } else {
+      value = evaluate(entry.op, a, b);
+    }
+    store_float(entry.elementwise.to, i, entry.types[3], value);
+  }
+}
+
+template <typename T>
+__device__ void copy_as(const BatchEntry& entry) {
+  const BatchEntry::Copy& c = entry.copy;
+  for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
+    uint32_t row = i / c.sizes[1];
+    auto x = static_cast<int64_t>(i - row * c.sizes[1]);
+    uint32_t plane = row / c.sizes[0];
+    auto y = static_cast<int64_t>(row - plane * c.sizes[0]);
+    auto z = static_cast<int64_t>(plane);
+    auto* from = static_cast<const T*>(c.from);
+    static_cast<T*>(
+        c.to)[z * c.to_strides[0] + y * c.to_strides[1] + x * c.to_strides[2]] =
+        from
+            [z * c.from_strides[0] + y * c.from_strides[1] +
+             x * c.from_strides[2]];
+  }
+}
+
+__device__ void do_copy(const BatchEntry& entry) {
+  switch (entry.width) {
+    case 1:
+      return copy_as<uint8_t>(entry);
+    case 2:
+      return copy_as<uint16_t>(entry);
+    case 4:
+      return copy_as<uint32_t>(entry);
+    case 8:
+      return copy_as<uint64_t>(entry);
+    default:
+      return copy_as<uint4>(entry);
+  }
+}
+
+__device__ float sum_of_block(float value) {
+  __shared__ float sums[kNarrowThreads / 32];
+  for (int step = 16; step > 0; step /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, step);
+  }
+  if (threadIdx.x % 32 == 0) {
+    sums[threadIdx.x / 32] = value;
+  }
+  __syncthreads();
+  value = threadIdx.x % 32 < blockDim.x / 32 ? sums[threadIdx.x % 32] : 0.0f;
+  for (int step = 16; step > 0; step /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, step);
+  }
+  __syncthreads();
+  return value;
+}
+
+__device__ void do_rms_norm(const BatchEntry& entry) {
+  const BatchEntry::Norm& norm = entry.norm;
+  uint8_t type = entry.types[0];
+  for (int row = 0; row < norm.rows; ++row) {
+    auto first = static_cast<uint32_t>(row * norm.pitch);
+    float squares = 0.0f;
+    for (int i = threadIdx.x; i < norm.n; i += blockDim.x) {
+      float x = load_float(norm.from, first + i, type);
+      squares += x * x;
+    }
+    float mean = sum_of_block(squares) / static_cast<float>(norm.n);
+    float factor = 1.0f / sqrtf(mean + norm.eps);
+    for (int i = threadIdx.x; i < norm.n; i += blockDim.x) {
+      float x = load_float(norm.from, first + i, type) * factor;
+      if (norm.weight) {
+        x *= load_float(norm.weight, i, type);
+      }
+      store_float(norm.to, row * norm.n + i, type, x);
+    }
+  }
+}
+
+__device__ void do_rope(const BatchEntry& entry) {
+  const BatchEntry::Rope& rope = entry.rope;
+  uint8_t type = entry.types[0];
+  auto features = static_cast<uint32_t>(rope.features);
+  auto half = static_cast<uint32_t>(rope.half);
+  // A thread has one pair, or one feature that is copied.
+  uint32_t slots = features - half;
+  uint32_t all = entry.size / features * slots;
+  for (uint32_t id = threadIdx.x; id < all; id += blockDim.x) {
+    uint32_t head = id / slots;
+    uint32_t slot = id - head * slots;
+    uint32_t from = head * rope.head_stride;
+    uint32_t to = head * features;
+    if (slot >= half) {
+      uint32_t at = half + slot;
+      store_float(
+          rope.to, to + at, type, load_float(rope.from, from + at, type));
+      continue;
+    }
+    float s;
+    float c;
+    float theta = rope_angle(
+        static_cast<float>(rope.position),
+        slot,
+        rope.freqs,
+        rope.freqs_stride,
+        rope.exponent,
+        rope.scale,
+        rope.forward);
+    sincosf(theta, &s, &c);
+    uint32_t first = rope.traditional ? 2 * slot : slot;
+    uint32_t second = rope.traditional ? first + 1 : slot + half;
+    float p = load_float(rope.from, from + first, type);
+    float q = load_float(rope.from, from + second, type);
+    store_float(rope.to, to + first, type, p * c - q * s);
+    store_float(rope.to, to + second, type, p * s + q * c);
+  }
+}
+
+__device__ __forceinline__ void do_narrow(const BatchEntry& entry) {
+  if (entry.kind == BatchKind::elementwise) {
+    do_elementwise(entry);
+  } else if (entry.kind == BatchKind::copy) {
+    do_copy(entry);
+  } else if (entry.kind == BatchKind::rms_norm) {
+    do_rms_norm(entry);
+  } else {
+    do_rope(entry);
+  }
+}
+
+}  // namespace mlx::core::cuda
