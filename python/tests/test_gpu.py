@@ -164,6 +164,179 @@ class TestSmallOperations:
                 np.testing.assert_allclose(np.array(y), np.array(z), 1e-5, 1e-5)
 
 
+class Decoder:
+    """Layers like those of a language model, one token at a time."""
+
+    width, heads, kv_heads, dims, inner, layers = 384, 6, 2, 64, 512, 3
+
+    def __init__(self, dtype, numbers, bits, group, length, room=2048):
+        rng = np.random.default_rng(bits * group + length)
+        self.dtype, self.layout = dtype, {"group_size": group, "bits": bits}
+        self.length = length
+
+        def weight(rows, columns):
+            w = rng.standard_normal((rows, columns)) / columns**0.5
+            w = mx.array(w.astype(np.float32)).astype(numbers)
+            return mx.quantize(w, **self.layout, stream=mx.cpu)
+
+        def cache():
+            x = rng.standard_normal((1, self.kv_heads, room, self.dims))
+            return mx.array(x.astype(np.float32)).astype(dtype)
+
+        together = (self.heads + 2 * self.kv_heads) * self.dims
+        self.weights = [
+            {
+                "qkv": weight(together, self.width),
+                "out": weight(self.width, self.heads * self.dims),
+                "gate": weight(self.inner, self.width),
+                "up": weight(self.inner, self.width),
+                "down": weight(self.width, self.inner),
+            }
+            for _ in range(self.layers)
+        ]
+        self.caches = [(cache(), cache()) for _ in range(self.layers)]
+        self.token = mx.array(rng.standard_normal((1, 1, self.width)).astype("f4"))
+        mx.eval(self.weights, self.caches, self.token)
+
+    def product(self, x, w):
+        return mx.quantized_matmul(x, *w, transpose=True, **self.layout)
+
+    def attention(self, x, w, keys, values, position, finish):
+        rows = finish(self.product(x, w["qkv"]).astype(self.dtype))
+        rows = rows.reshape(1, 1, -1, self.dims).transpose(0, 2, 1, 3)
+        q, k, v = mx.split(rows, [self.heads, self.heads + self.kv_heads], 1)
+        q, k = (
+            finish(
+                mx.fast.rope(
+                    y, self.dims, traditional=True, base=1e4, scale=1, offset=position
+                )
+            )
+            for y in (q, k)
+        )
+        keys[..., position : position + 1, :] = k
+        values[..., position : position + 1, :] = v
+        finish([keys, values])
+        y = mx.fast.scaled_dot_product_attention(
+            q, keys[..., : position + 1, :], values[..., : position + 1, :], scale=0.125
+        )
+        return finish(self.product(finish(y).reshape(1, 1, -1), w["out"]))
+
+    def run(self, device, finish=lambda x: x, tokens=4):
+        with mx.stream(device):
+            caches = [(k + 0, v + 0) for k, v in self.caches]
+            x = self.token.astype(self.dtype)
+            for position in range(self.length, self.length + tokens):
+                for w, (keys, values) in zip(self.weights, caches):
+                    y = finish(mx.fast.rms_norm(x, None, 1e-5))
+                    y = self.attention(y, w, keys, values, position, finish)
+                    x = finish(x + y.astype(self.dtype))
+                    y = finish(mx.fast.rms_norm(x, None, 1e-5))
+                    gate, up = (finish(self.product(y, w[k])) for k in ("gate", "up"))
+                    y = finish(gate * mx.sigmoid(gate) * up).astype(self.dtype)
+                    x = finish(x + self.product(y, w["down"]).astype(self.dtype))
+            return np.array(x.astype(mx.float32, mx.cpu))
+
+
+def evaluated(x):
+    mx.eval(x)
+    return x
+
+
+class TestWideLists:
+    """Products of one row and attention of one token join the lists of small
+    operations; all multiprocessors share them, and meet where they must."""
+
+    @pytest.mark.parametrize("length", [0, 70, 1700])
+    @pytest.mark.parametrize("bits, group", [(4, 32), (8, 64), (3, 128)])
+    @pytest.mark.parametrize(
+        "dtype, numbers",
+        [
+            (mx.float32, mx.float32),
+            (mx.float32, mx.float16),
+            (mx.float16, mx.float16),
+            (mx.bfloat16, mx.bfloat16),
+        ],
+    )
+    def test_decoding(self, dtype, numbers, bits, group, length):
+        decoder = Decoder(dtype, numbers, bits, group, length)
+        got = decoder.run(mx.gpu)
+        # The same kernel does an operation alone: not a bit may differ.
+        np.testing.assert_array_equal(got, decoder.run(mx.gpu, evaluated))
+        bound = {mx.float32: 1e-4, mx.float16: 2e-2, mx.bfloat16: 2e-1}[dtype]
+        np.testing.assert_allclose(got, decoder.run(mx.cpu), bound, bound)
+
+    def test_many_times(self):
+        decoder = Decoder(mx.float32, mx.float16, 4, 32, 600)
+        want = decoder.run(mx.gpu, evaluated)
+        for _ in range(50):
+            np.testing.assert_array_equal(decoder.run(mx.gpu), want)
+
+    def test_on_several_streams_at_once(self):
+        decoder = Decoder(mx.float32, mx.float32, 4, 64, 20)
+        want = decoder.run(mx.gpu)
+        results = {}
+
+        def work(i):
+            stream = mx.new_stream(mx.gpu)
+            results[i] = [decoder.run(stream) for _ in range(5)]
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len(results) == 4
+        for got in results.values():
+            np.testing.assert_array_equal(got, [want] * 5)
+
+    @pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
+    @pytest.mark.parametrize("shape", [(1, 32), (37, 96), (1000, 4096), (700, 8192)])
+    def test_one_product(self, bits, shape):
+        rng = np.random.default_rng(bits)
+        w = mx.array(rng.standard_normal(shape).astype(np.float32))
+        x = mx.array(rng.standard_normal((1, shape[1])).astype(np.float32))
+        packed = mx.quantize(w, 32, bits, stream=mx.cpu)
+        got, want = (
+            mx.quantized_matmul(x, *packed, True, 32, bits, stream=device)
+            for device in (mx.gpu, mx.cpu)
+        )
+        same(got, want, 1e-5 * shape[1] ** 0.5, f"{bits} bits {shape}")
+
+    @pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16])
+    @pytest.mark.parametrize("heads", [(1, 1), (9, 3), (8, 8), (40, 2)])
+    def test_one_attention(self, heads, dtype):
+        rng = np.random.default_rng(sum(heads))
+        bound = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 1e-2}[dtype]
+        for dims, keys in ((8, 1), (64, 511), (64, 3000), (80, 77), (128, 1025)):
+            q, k, v = (
+                mx.array(rng.standard_normal(shape).astype(np.float32)).astype(dtype)
+                for shape in (
+                    (1, heads[0], 1, dims),
+                    (1, heads[1], keys, dims),
+                    (1, heads[1], keys, dims),
+                )
+            )
+            got, want = (
+                mx.fast.scaled_dot_product_attention(
+                    q, k, v, scale=dims**-0.5, stream=device
+                )
+                for device in (mx.gpu, mx.cpu)
+            )
+            same(got, want, bound, f"{dims} features, {keys} keys")
+
+    def test_memory_that_is_used_again(self):
+        w = mx.array(np.eye(64, dtype=np.float32))
+        packed = mx.quantize(w, 32, 8)
+        mx.eval(packed)
+        x = mx.arange(64, dtype=mx.float32).reshape(1, 64) / 64
+        want = np.array(x)
+        # Each result's memory is given back while the list still holds it.
+        for i in range(300):
+            x = mx.quantized_matmul(x, *packed, True, 32, 8)
+            x = (x + i) - i if i % 3 else x * 1
+        np.testing.assert_allclose(np.array(x), want, 0.2, 0.2)
+
+
 class TestLongerThanAList:
     """Small operations go out together; these have kernels of their own, for
     operands that lie in order, in rows, and anyhow."""

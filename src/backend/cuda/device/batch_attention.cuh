@@ -5,6 +5,7 @@
 #pragma once
 
 #include "backend/cuda/batch.h"
+#include "backend/cuda/device/features.cuh"
 #include "backend/cuda/device/softmax_part.cuh"
 
 namespace mlx::core::cuda {

@@ -2,7 +2,7 @@
 // attention joins.
 #pragma once
 
-#include "backend/cuda/device/features.cuh"
+#include "backend/cuda/device/types.cuh"
 
 namespace mlx::core::cuda {
 
