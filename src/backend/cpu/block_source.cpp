@@ -12,40 +12,45 @@ BlockView::BlockView(
     const Shape& shape,
     const Strides& strides)
     : data_(static_cast<const char*>(data)), item_size_(item_size) {
-  std::tie(shape_, strides_) = collapse_contiguous_dims(
+  Layout layout;
+  std::tie(layout.shape, layout.strides) = collapse_contiguous_dims(
       shape, strides, std::numeric_limits<int32_t>::max());
   bool one = true;
   int64_t row = 1;
   bool row_major = true;
-  for (size_t i = shape_.size(); i-- > 0;) {
-    one = one && strides_[i] == 0;
-    row_major = row_major && strides_[i] == row;
-    row *= shape_[i];
+  for (size_t i = layout.shape.size(); i-- > 0;) {
+    one = one && layout.strides[i] == 0;
+    row_major = row_major && layout.strides[i] == row;
+    row *= layout.shape[i];
   }
   kind_ = one ? Kind::scalar : row_major ? Kind::contiguous : Kind::strided;
+  if (kind_ == Kind::strided) {
+    layout_ = std::make_unique<Layout>(std::move(layout));
+  }
 }
 
 const void* BlockView::strided(size_t begin, size_t n, char* buffer) const {
-  size_t last = shape_.size() - 1;
-  size_t cols = shape_[last];
+  const auto& [shape, strides] = *layout_;
+  size_t last = shape.size() - 1;
+  size_t cols = shape[last];
   size_t col = begin % cols;
   // Position of the row that `begin` lies in, axis by axis.
   int64_t position[64];
   int64_t loc = 0;
   size_t row = begin / cols;
   for (size_t i = last; i-- > 0;) {
-    position[i] = static_cast<int64_t>(row % shape_[i]);
-    row /= shape_[i];
-    loc += position[i] * strides_[i];
+    position[i] = static_cast<int64_t>(row % shape[i]);
+    row /= shape[i];
+    loc += position[i] * strides[i];
   }
   char* to = buffer;
   while (n > 0) {
     size_t run = std::min(cols - col, n);
     const char* from =
-        data_ + (loc + static_cast<int64_t>(col) * strides_[last]) *
+        data_ + (loc + static_cast<int64_t>(col) * strides[last]) *
                     static_cast<int64_t>(item_size_);
-    if (strides_[last] != 1) {
-      gather_block(from, strides_[last], to, run, item_size_);
+    if (strides[last] != 1) {
+      gather_block(from, strides[last], to, run, item_size_);
     } else if (run == n && to == buffer) {
       return from;
     } else {
@@ -55,11 +60,11 @@ const void* BlockView::strided(size_t begin, size_t n, char* buffer) const {
     n -= run;
     col = 0;
     for (size_t i = last; i-- > 0;) {
-      loc += strides_[i];
-      if (++position[i] < shape_[i]) {
+      loc += strides[i];
+      if (++position[i] < shape[i]) {
         break;
       }
-      loc -= position[i] * strides_[i];
+      loc -= position[i] * strides[i];
       position[i] = 0;
     }
   }

@@ -1,6 +1,8 @@
 // An operand of an elementwise operation, block by block.
 #pragma once
 
+#include <memory>
+
 #include "backend/cpu/kernels/elementwise.h"
 #include "mlx/array.h"
 #include "mlx/backend/common/utils.h"
@@ -50,11 +52,15 @@ class BlockView {
  private:
   const void* strided(size_t begin, size_t n, char* buffer) const;
 
+  struct Layout {
+    Shape shape;
+    Strides strides;
+  };
+
   const char* data_ = nullptr;
   size_t item_size_ = 0;
   Kind kind_ = Kind::scalar;
-  Shape shape_;
-  Strides strides_;
+  std::unique_ptr<Layout> layout_;  // of strided elements
 };
 
 /// Gives the elements of an array as contiguous elements of the type to

@@ -2,6 +2,8 @@
 // layouts and memory of the arrays.
 #include "backend/cpu/compiled.h"
 
+#include <algorithm>
+
 #include "backend/common/layouts.h"
 #include "backend/cpu/compiled_call.h"
 #include "backend/cpu/compiled_split.h"
@@ -32,7 +34,7 @@ class Run {
     find_inputs();
   }
 
-  FusedKey key() const;
+  const FusedKey& key() const { return key_; }
   void run(const FusedPart& part);
 
  private:
@@ -45,6 +47,9 @@ class Run {
       rows *= share_.shape[i];
     }
     return rows;
+  }
+  bool is_used(size_t input) const {
+    return key_.inputs[input] != InputKind::none;
   }
   bool has_row_inputs() const;
   void find_inputs();
@@ -60,15 +65,16 @@ class Run {
   // Row-major copies of transposed inputs, with the others beside them.
   std::vector<array> copies_;
   const array* layout_ = nullptr;
-  bool by_rows_ = false;
-  std::vector<bool> is_used_;
-  std::vector<InputKind> kinds_;
+  FusedKey key_;
   std::vector<BlockView> views_;
-  std::vector<bool> taken_;
+  // Inputs whose memory outputs took over.
+  std::vector<size_t> taken_;
 };
 
+// Leaves InputKind::none to inputs that this share does without.
 void Run::find_inputs() {
-  is_used_.assign(inputs_->size(), share_.is_whole);
+  key_.outputs = share_.outputs;
+  key_.inputs.assign(inputs_->size(), InputKind::element);
   if (!share_.is_whole) {
     std::vector<bool> wanted(inputs_->size() + program_.steps.size(), false);
     for (uint32_t o : share_.outputs) {
@@ -80,17 +86,22 @@ void Run::find_inputs() {
         wanted[step.operands[k]] = true;
       }
     }
-    is_used_.assign(wanted.begin(), wanted.begin() + inputs_->size());
+    for (size_t i = 0; i < inputs_->size(); ++i) {
+      key_.inputs[i] = wanted[i] ? InputKind::element : InputKind::none;
+    }
   }
-  by_rows_ = share_.has_reductions || has_row_inputs();
-  if (!by_rows_ && share_.is_whole) {
+  key_.by_rows = share_.has_reductions || has_row_inputs();
+  if (key_.by_rows) {
+    size_t n = row_length();
+    key_.grouped = n > 0 && n <= kShortRow && num_rows() > 1;
+    key_.keep = n <= kKeptRow;
+  } else if (share_.is_whole) {
     layout_ = common_layout(*inputs_, outputs_[share_.outputs[0]]);
   }
   if (!layout_) {
-    std::vector<array> copies;
     for (size_t i = 0; i < inputs_->size(); ++i) {
       const array& in = (*inputs_)[i];
-      if (is_used_[i] && is_transposed(in, share_.shape)) {
+      if (is_used(i) && is_transposed(in, share_.shape)) {
         copies_ = copies_.empty() ? *inputs_ : copies_;
         copies_[i] = row_contiguous(in);
       }
@@ -107,7 +118,7 @@ bool Run::has_row_inputs() const {
   }
   for (size_t i = 0; i < inputs_->size(); ++i) {
     const array& in = (*inputs_)[i];
-    if (is_used_[i] && in.size() > 1 && in.shape(-1) == 1) {
+    if (is_used(i) && in.size() > 1 && in.shape(-1) == 1) {
       return true;
     }
   }
@@ -127,7 +138,7 @@ InputKind Run::kind_of(const array& in, BlockView& view) const {
   }
   Shape shape = share_.shape;
   Strides strides = broadcast_strides(in, shape);
-  bool of_rows = by_rows_ && in.shape(-1) == 1 && shape.back() != 1;
+  bool of_rows = key_.by_rows && in.shape(-1) == 1 && shape.back() != 1;
   if (of_rows) {
     shape.pop_back();
     strides.pop_back();
@@ -140,32 +151,22 @@ InputKind Run::kind_of(const array& in, BlockView& view) const {
 
 void Run::look_at_inputs() {
   views_.resize(inputs_->size());
-  kinds_.resize(inputs_->size(), InputKind::none);
   for (size_t i = 0; i < inputs_->size(); ++i) {
-    if (is_used_[i]) {
-      kinds_[i] = kind_of((*inputs_)[i], views_[i]);
+    if (is_used(i)) {
+      key_.inputs[i] = kind_of((*inputs_)[i], views_[i]);
     }
   }
-}
-
-FusedKey Run::key() const {
-  FusedKey key{kinds_, share_.outputs, by_rows_, false, false};
-  if (by_rows_) {
-    size_t n = row_length();
-    key.grouped = n > 0 && n <= kShortRow && num_rows() > 1;
-    key.keep = n <= kKeptRow;
-  }
-  return key;
 }
 
 bool Run::donate(const FusedPart& part, size_t position, array& out) {
   for (size_t i = 0; i < inputs_->size(); ++i) {
     const array& in = (*inputs_)[i];
-    if (part.may_donate[position * inputs_->size() + i] && !taken_[i] &&
+    if (part.may_donate[position * inputs_->size() + i] &&
+        std::count(taken_.begin(), taken_.end(), i) == 0 &&
         is_donatable(in, out) && in.shape() == out.shape() &&
         (layout_ ? in.strides() == layout_->strides()
                  : in.flags().row_contiguous)) {
-      taken_[i] = true;
+      taken_.push_back(i);
       out.copy_shared_buffer(in);
       return true;
     }
@@ -184,19 +185,27 @@ void Run::prepare_output(FusedCall& call, size_t position) {
       out.set_data(buffer);
     }
   }
-  bool streaming = !donated && !by_rows_ && out.nbytes() >= kStreamingBytes;
+  bool streaming = !donated && !key_.by_rows && out.nbytes() >= kStreamingBytes;
+  // Chains store past the caches themselves where all their groups are full
+  // and aligned.
+  char* data = out.data<char>();
+  bool direct = streaming && call.part.is_streamable[position] &&
+                reinterpret_cast<uintptr_t>(data) % 64 == 0 &&
+                (!key_.by_rows || row_length() % kMaxChainGroup == 0);
   call.outputs.push_back(
-      {out.data<char>(), static_cast<uint8_t>(out.itemsize()), streaming});
+      {data,
+       static_cast<uint8_t>(out.itemsize()),
+       streaming && !direct,
+       direct});
 }
 
 void Run::run(const FusedPart& part) {
   FusedCall call(part);
-  taken_.assign(inputs_->size(), false);
   for (size_t position = 0; position < share_.outputs.size(); ++position) {
     prepare_output(call, position);
   }
   call.inputs = std::move(views_);
-  if (num_rows() > 0 && by_rows_) {
+  if (num_rows() > 0 && key_.by_rows) {
     run_rows(call, num_rows(), row_length());
   } else if (num_rows() * row_length() > 0) {
     run_flat(call, num_rows() * row_length());
@@ -215,12 +224,11 @@ void compiled(
   std::vector<FusedShare> shares = split_outputs(op.program(), inputs, outputs);
   for (size_t i = 0; i < shares.size(); ++i) {
     Run run(op, shares[i], inputs, outputs);
-    FusedKey key = run.key();
-    if (plan && i < plan->parts.size() && plan->parts[i].key == key) {
+    if (plan && i < plan->parts.size() && plan->parts[i].key == run.key()) {
       run.run(plan->parts[i]);
       continue;
     }
-    FusedPart part = make_fused_part(op.program(), std::move(key));
+    FusedPart part = make_fused_part(op.program(), run.key());
     run.run(part);
     if (fresh) {
       fresh->parts.push_back(std::move(part));

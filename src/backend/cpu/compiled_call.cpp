@@ -16,6 +16,9 @@ namespace {
 // What the buffers of a thread may take of the first cache (32 KiB on the
 // machines at hand); inputs and outputs pass through the rest.
 constexpr size_t kBufferBytes = 20 << 10;
+// Bytes that a chain asks for ahead, which carries it over the ends of pages,
+// where the prefetchers of the machine have to start anew.
+constexpr size_t kAhead = 1024;
 // Buffers whose addresses differ by a multiple of 4 KiB would share the lines
 // of the cache.
 constexpr size_t kSkew = 192;
@@ -77,10 +80,22 @@ FusedFrame::FusedFrame(
       const FusedStage& stage = chain.stages[k];
       bool moves = stage.role == FusedStage::Role::read ||
                    stage.role == FusedStage::Role::write;
+      bool streams = stage.streaming && is_direct(stage.at);
       stages_[chain.first + k] = {
-          stage.run, nullptr, moves ? size_t(stage.width) : 0};
+          streams ? stage.streaming : stage.run,
+          nullptr,
+          moves ? size_t(stage.width) : 0,
+          !stage.is_last_read ? 0
+          : row > 0           ? row * stage.width
+                              : kAhead};
     }
   }
+}
+
+// Whether this place in the table is an output that chains stream.
+bool FusedFrame::is_direct(uint32_t at) const {
+  uint32_t output = at - call_.part.first(Room::output);
+  return output < call_.outputs.size() && call_.outputs[output].direct;
 }
 
 size_t FusedFrame::lay_out(
@@ -223,7 +238,7 @@ void run_flat(FusedCall& call, size_t size) {
   size_t block = fused_block_size(call);
   bool streaming = std::any_of(
       call.outputs.begin(), call.outputs.end(), [](const auto& out) {
-        return out.streaming;
+        return out.streaming || out.direct;
       });
   // 8192 elements are enough for a thread where there is little to do.
   size_t work = std::max<size_t>(2, pass.elements.size());

@@ -20,6 +20,8 @@ struct FusedCall {
     uint8_t width = 0;
     /// Made in a buffer and stored past the caches.
     bool streaming = false;
+    /// Stored past the caches by the chain that makes it.
+    bool direct = false;
   };
   std::vector<Output> outputs;
   /// The table of pointers before it is cut into blocks, and what it points to
@@ -80,6 +82,7 @@ class FusedFrame {
  private:
   /// Gives out `memory`; returns how many bytes.
   size_t lay_out(char* memory, size_t block, size_t row, size_t extra);
+  bool is_direct(uint32_t at) const;
   void run_stages(const FusedChain& chain, size_t n);
   void run_last_group(const FusedChain& chain, size_t begin, size_t n);
 

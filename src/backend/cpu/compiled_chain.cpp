@@ -46,6 +46,11 @@ ChainMove store_of(Dtype t) {
          : t == bool_   ? ChainMove::store_bool
                         : ChainMove::store_bfloat16;
 }
+ChainMove streaming_store_of(Dtype t) {
+  return t == float32   ? ChainMove::stream_float32
+         : t == float16 ? ChainMove::stream_float16
+                        : ChainMove::stream_bfloat16;
+}
 
 }  // namespace
 
@@ -103,13 +108,13 @@ std::vector<DraftStage> ChainBuilder::build(const std::vector<int>& steps) {
 }
 
 void ChainBuilder::push(ChainFn run) {
-  stages_.push_back({run, {}, DraftStage::Role::none, 0});
+  stages_.push_back({run, {}, DraftStage::Role::none, 0, nullptr});
 }
 
 // A stage with an operand that is in memory.
 void ChainBuilder::push_operand(ChainFn run, int value) {
   const Value& v = values_[value];
-  DraftStage stage{run, {}, DraftStage::Role::fixed, 0};
+  DraftStage stage{run, {}, DraftStage::Role::fixed, 0, nullptr};
   if (v.temporary != kNone) {
     stage.place = {Room::temporary, static_cast<uint32_t>(v.temporary)};
   } else {
@@ -139,7 +144,8 @@ void ChainBuilder::store_temporary(int value) {
       chain_move(ChainMove::store_float32),
       {Room::temporary, static_cast<uint32_t>(values_[value].temporary)},
       DraftStage::Role::fixed,
-      0};
+      0,
+      nullptr};
   stages_.push_back(stage);
 }
 
@@ -263,7 +269,8 @@ void ChainBuilder::emit_store(int value) {
       {chain_move(store_of(t)),
        v.sink,
        DraftStage::Role::write,
-       static_cast<uint8_t>(t.size())});
+       static_cast<uint8_t>(t.size()),
+       t == bool_ ? nullptr : chain_move(streaming_store_of(t))});
 }
 
 void ChainBuilder::emit_step(int value) {

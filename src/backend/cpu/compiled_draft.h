@@ -15,6 +15,7 @@ struct DraftStage {
   Place place;
   Role role = Role::none;
   uint8_t width = 0;
+  ChainFn streaming = nullptr;
 };
 
 struct Draft {

@@ -137,6 +137,7 @@ class Planner {
   std::vector<Draft> ones_;
   std::vector<DraftPass> passes_;
   size_t pass_ = 0;
+  std::vector<size_t> last_pass_;  // that reads an input
   std::array<uint32_t, kNumRooms> counts_{};
   std::vector<uint8_t> block_widths_;
 };
@@ -449,7 +450,9 @@ void Planner::emit_elements() {
     }
     for (size_t i = 0; i < steps.size();) {
       size_t n = chains ? std::min(kMaxChain, steps.size() - i) : 1;
-      if (n > 1) {
+      // A chain can store a row past the caches, a block routine cannot.
+      bool is_row_result = key_.by_rows && output_of(steps[i]) >= 0;
+      if (n > 1 || (chains && is_row_result)) {
         emit_chain({steps.begin() + i, steps.begin() + i + n});
       } else {
         emit(steps[i]);
@@ -520,10 +523,16 @@ void Planner::find_donations() {
   size_t num_inputs = program_.inputs.size();
   std::vector<size_t> last_read(num_inputs, 0);
   std::vector<size_t> written(key_.outputs.size(), 0);
+  part_.is_streamable.assign(key_.outputs.size(), false);
+  last_pass_.assign(num_inputs, 0);
   size_t time = 0;
+  size_t pass_number = 0;
   auto read = [&](Place p) {
     if (p.room == Room::input) {
       last_read[p.index] = time;
+      last_pass_[p.index] = pass_number;
+    } else if (p.room == Room::output) {
+      part_.is_streamable[p.index] = false;
     }
   };
   auto write = [&](Place p) {
@@ -544,9 +553,13 @@ void Planner::find_donations() {
           read(stage.place);
         } else if (stage.role == DraftStage::Role::write) {
           write(stage.place);
+          if (stage.place.room == Room::output) {
+            part_.is_streamable[stage.place.index] = stage.streaming != nullptr;
+          }
         }
       }
     }
+    ++pass_number;
   }
   for (size_t o = 0; o < key_.outputs.size(); ++o) {
     for (size_t i = 0; i < num_inputs; ++i) {
@@ -592,7 +605,11 @@ std::vector<Instruction> Planner::numbered(const std::vector<Draft>& drafts) {
             {stage.run,
              is_none ? 0 : position(stage.place),
              stage.role,
-             stage.width});
+             stage.width,
+             stage.streaming,
+             stage.role == DraftStage::Role::read &&
+                 stage.place.room == Room::input &&
+                 last_pass_[stage.place.index] == pass_});
       }
     } else if (instruction.kind != Instruction::Kind::reduce) {
       instruction.out = position(draft.out);
@@ -615,7 +632,8 @@ void Planner::finish() {
     part_.rooms[i + 1] = part_.rooms[i] + counts_[i];
   }
   part_.ones = numbered(ones_);
-  for (DraftPass& draft : passes_) {
+  for (pass_ = 0; pass_ < passes_.size(); ++pass_) {
+    DraftPass& draft = passes_[pass_];
     FusedPass& pass = part_.passes.emplace_back();
     pass.rows = numbered(draft.rows);
     pass.elements = numbered(draft.elements);

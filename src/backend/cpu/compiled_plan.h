@@ -76,7 +76,10 @@ struct FusedStage {
   ChainFn run;
   uint32_t at;  ///< position in the table of pointers
   Role role;
-  uint8_t width;  ///< bytes of an element that is read or written
+  uint8_t width;      ///< bytes of an element that is read or written
+  ChainFn streaming;  ///< the same past the caches, or null
+  /// Reads an input for the last time, so that what follows can be asked for.
+  bool is_last_read;
 };
 struct FusedChain {
   std::vector<FusedStage> stages;
@@ -115,6 +118,8 @@ struct FusedPart {
   /// For each of key.outputs: whether it has a value for each element, each
   /// row or only one.
   std::vector<Extent> output_extents;
+  /// Whether an output is stored by a chain and nobody reads it.
+  std::vector<bool> is_streamable;
   /// Whether an output may take over an input's memory:
   /// may_donate[output * inputs + input].
   std::vector<bool> may_donate;

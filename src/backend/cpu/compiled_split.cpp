@@ -71,7 +71,9 @@ std::vector<FusedShare> split_outputs(
   if (all_together(all, inputs, outputs)) {
     all.outputs.resize(outputs.size());
     std::iota(all.outputs.begin(), all.outputs.end(), 0);
-    return {all};
+    std::vector<FusedShare> shares;
+    shares.push_back(std::move(all));
+    return shares;
   }
   std::vector<FusedShare> values = iterated_shapes(program, inputs);
   std::vector<FusedShare> shares;

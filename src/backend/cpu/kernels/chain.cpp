@@ -36,9 +36,21 @@ MLX_INLINE const T* operand(const ChainStage* s, size_t i) {
       static_cast<const char*>(s->at) + i * s->stride);
 }
 
+/// Asks for the lines of a later group: while registers are worked on, memory
+/// would wait.
+template <typename T>
+MLX_INLINE void prefetch(const T* p, size_t ahead) {
+  constexpr size_t kGroupBytes = 4 * V::size * sizeof(T);
+  const char* from = reinterpret_cast<const char*>(p) + ahead;
+  for (size_t k = 0; k < kGroupBytes; k += 64) {
+    __builtin_prefetch(from + k);
+  }
+}
+
 template <typename T>
 MLX_STAGE(load) {
   const T* p = operand<T>(s, i);
+  prefetch(p, s->ahead);
   a = load_as<float>(p);
   b = load_as<float>(p + V::size);
   c = load_as<float>(p + 2 * V::size);
@@ -68,6 +80,45 @@ MLX_STAGE(store) {
   store_as(c, p + 2 * V::size);
   store_as(d, p + 3 * V::size);
   MLX_NEXT(s + 1);
+}
+
+/// The bytes of `x` past the caches.
+template <typename T>
+MLX_INLINE void stream_bytes(T x, void* p) {
+#if MLX_ISA_LEVEL >= 4
+  if constexpr (sizeof(T) == 64) {
+    _mm512_stream_si512(
+        static_cast<__m512i*>(p), __builtin_bit_cast(__m512i, x));
+  }
+#endif
+#if MLX_ISA_LEVEL >= 3
+  if constexpr (sizeof(T) == 32) {
+    _mm256_stream_si256(
+        static_cast<__m256i*>(p), __builtin_bit_cast(__m256i, x));
+  }
+#endif
+  if constexpr (sizeof(T) == 16) {
+    _mm_stream_si128(static_cast<__m128i*>(p), __builtin_bit_cast(__m128i, x));
+  } else if constexpr (sizeof(T) == 8) {
+    _mm_stream_si64(
+        static_cast<long long*>(p), __builtin_bit_cast(long long, x));
+  }
+}
+
+/// Stores what `narrow` makes of the vectors.
+template <auto narrow>
+MLX_STAGE(stream) {
+  char* p = const_cast<char*>(operand<char>(s, i));
+  constexpr size_t kBytes = sizeof(narrow(a));
+  stream_bytes(narrow(a), p);
+  stream_bytes(narrow(b), p + kBytes);
+  stream_bytes(narrow(c), p + 2 * kBytes);
+  stream_bytes(narrow(d), p + 3 * kBytes);
+  MLX_NEXT(s + 1);
+}
+
+MLX_INLINE V::RawT same(V x) {
+  return x.v;
 }
 
 MLX_STAGE(store_bool) {
@@ -246,6 +297,12 @@ ChainFn chain_move(ChainMove move) {
       return erased(&store<bfloat16_t>);
     case ChainMove::store_bool:
       return erased(&store_bool);
+    case ChainMove::stream_float32:
+      return erased(&stream<&same>);
+    case ChainMove::stream_float16:
+      return erased(&stream<&to_float16>);
+    case ChainMove::stream_bfloat16:
+      return erased(&stream<&to_bfloat16>);
     case ChainMove::round_float16:
       return erased(&one_operand<&rounded_float16>);
     case ChainMove::round_bfloat16:

@@ -22,6 +22,8 @@ struct ChainStage {
   const void* at;
   /// Bytes from one element to the next; 0 for a place of one group.
   size_t stride;
+  /// Bytes from an operand that is loaded to one that memory should send.
+  size_t ahead;
 };
 
 /// Elements of a group at the widest vectors.
@@ -37,6 +39,9 @@ enum class ChainMove : uint8_t {
   store_float16,
   store_bfloat16,
   store_bool,
+  stream_float32,  ///< past the caches, to places aligned to 64 bytes
+  stream_float16,
+  stream_bfloat16,
   round_float16,  ///< to the nearest number of that type
   round_bfloat16,
   from_bool,  ///< 0 or 1
