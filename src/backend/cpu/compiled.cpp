@@ -185,7 +185,9 @@ void Run::prepare_output(FusedCall& call, size_t position) {
       out.set_data(buffer);
     }
   }
-  bool streaming = !donated && !key_.by_rows && out.nbytes() >= kStreamingBytes;
+  bool streaming = !donated && out.nbytes() >= kStreamingBytes &&
+                   call.part.output_extents[position] == Extent::element &&
+                   !call.part.is_read_again(static_cast<uint32_t>(position));
   // Chains store past the caches themselves where all their groups are full
   // and aligned.
   char* data = out.data<char>();
