@@ -80,14 +80,18 @@ FusedFrame::FusedFrame(
       const FusedStage& stage = chain.stages[k];
       bool moves = stage.role == FusedStage::Role::read ||
                    stage.role == FusedStage::Role::write;
-      bool streams = stage.streaming && is_direct(stage.at);
       stages_[chain.first + k] = {
-          streams ? stage.streaming : stage.run,
+          stage.run,
           nullptr,
           moves ? size_t(stage.width) : 0,
           !stage.is_last_read ? 0
           : row > 0           ? row * stage.width
                               : kAhead};
+      if (stage.streaming && is_direct(stage.at)) {
+        // Of two joined stages the first one has the code.
+        size_t code = stage.run ? k : k - 1;
+        stages_[chain.first + code].run = stage.streaming;
+      }
     }
   }
 }

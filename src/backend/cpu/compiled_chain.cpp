@@ -104,17 +104,20 @@ std::vector<DraftStage> ChainBuilder::build(const std::vector<int>& steps) {
     emit_step(v);
   }
   push(chain_move(ChainMove::end));
+  join_stages();
   return std::move(stages_);
 }
 
 void ChainBuilder::push(ChainFn run) {
-  stages_.push_back({run, {}, DraftStage::Role::none, 0, nullptr});
+  stages_.emplace_back().run = run;
 }
 
 // A stage with an operand that is in memory.
 void ChainBuilder::push_operand(ChainFn run, int value) {
   const Value& v = values_[value];
-  DraftStage stage{run, {}, DraftStage::Role::fixed, 0, nullptr};
+  DraftStage& stage = stages_.emplace_back();
+  stage.run = run;
+  stage.role = DraftStage::Role::fixed;
   if (v.temporary != kNone) {
     stage.place = {Room::temporary, static_cast<uint32_t>(v.temporary)};
   } else {
@@ -124,7 +127,6 @@ void ChainBuilder::push_operand(ChainFn run, int value) {
       stage.width = static_cast<uint8_t>(program_.dtype(value).size());
     }
   }
-  stages_.push_back(stage);
 }
 
 bool ChainBuilder::is_in_memory(int value) const {
@@ -140,13 +142,12 @@ void ChainBuilder::store_temporary(int value) {
   }
   *it = true;
   values_[value].temporary = static_cast<int>(it - is_taken_.begin());
-  DraftStage stage{
-      chain_move(ChainMove::store_float32),
-      {Room::temporary, static_cast<uint32_t>(values_[value].temporary)},
-      DraftStage::Role::fixed,
-      0,
-      nullptr};
-  stages_.push_back(stage);
+  DraftStage& stage = stages_.emplace_back();
+  stage.run = chain_move(ChainMove::store_float32);
+  stage.move = ChainMove::store_float32;
+  stage.role = DraftStage::Role::fixed;
+  stage.place = {
+      Room::temporary, static_cast<uint32_t>(values_[value].temporary)};
 }
 
 void ChainBuilder::keep_current() {
@@ -166,6 +167,7 @@ void ChainBuilder::load(int value) {
                    : v.is_scalar        ? ChainMove::load_scalar
                                         : load_of(program_.dtype(value));
   push_operand(chain_move(move), value);
+  stages_.back().move = move;
   current_ = value;
 }
 
@@ -241,9 +243,13 @@ void ChainBuilder::emit_binary(const FusedStep& step) {
   keep_current();
   const Value& o = values_[other];
   bool scalar = o.is_scalar && o.temporary == kNone;
-  push_operand(
-      chain_binary(step.op, program_.dtype(other) == bool_, scalar, swapped),
-      other);
+  bool of_bool = program_.dtype(other) == bool_;
+  push_operand(chain_binary(step.op, of_bool, scalar, swapped), other);
+  DraftStage& stage = stages_.back();
+  stage.is_binary = !of_bool;
+  stage.op = step.op;
+  stage.is_scalar = scalar;
+  stage.is_swapped = swapped;
 }
 
 void ChainBuilder::emit_select(const FusedStep& step) {
@@ -263,14 +269,40 @@ void ChainBuilder::emit_select(const FusedStep& step) {
 }
 
 void ChainBuilder::emit_store(int value) {
-  const Value& v = values_[value];
   Dtype t = program_.dtype(value);
-  stages_.push_back(
-      {chain_move(store_of(t)),
-       v.sink,
-       DraftStage::Role::write,
-       static_cast<uint8_t>(t.size()),
-       t == bool_ ? nullptr : chain_move(streaming_store_of(t))});
+  DraftStage& stage = stages_.emplace_back();
+  stage.move = store_of(t);
+  stage.run = chain_move(stage.move);
+  stage.streaming = t == bool_ ? nullptr : chain_move(streaming_store_of(t));
+  stage.place = values_[value].sink;
+  stage.role = DraftStage::Role::write;
+  stage.width = static_cast<uint8_t>(t.size());
+}
+
+// Cheap operations become one stage with the load before or the store behind
+// them: the jump costs as much as they do.
+void ChainBuilder::join_stages() {
+  for (size_t k = 0; k + 1 < stages_.size(); ++k) {
+    DraftStage& first = stages_[k];
+    DraftStage& second = stages_[k + 1];
+    bool loads = second.is_binary && first.move == ChainMove::load_float32;
+    bool stores = first.is_binary && second.move == ChainMove::store_float32;
+    if (!loads && !stores) {
+      continue;
+    }
+    const DraftStage& binary = loads ? second : first;
+    auto joined = [&](ChainMove move) {
+      return chain_joined(binary.op, binary.is_scalar, binary.is_swapped, move);
+    };
+    ChainFn run = joined(loads ? first.move : second.move);
+    if (run) {
+      first.run = run;
+      second.run = nullptr;
+      second.streaming =
+          second.streaming ? joined(ChainMove::stream_float32) : nullptr;
+      ++k;
+    }
+  }
 }
 
 void ChainBuilder::emit_step(int value) {

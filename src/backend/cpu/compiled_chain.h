@@ -60,6 +60,7 @@ class ChainBuilder {
   void emit_select(const FusedStep& step);
   void emit_cast(const FusedStep& step);
   void emit_store(int value);
+  void join_stages();
   void push(ChainFn run);
   void push_operand(ChainFn run, int value);
 

@@ -16,6 +16,12 @@ struct DraftStage {
   Role role = Role::none;
   uint8_t width = 0;
   ChainFn streaming = nullptr;
+  /// What it does, as far as stages can be joined.
+  ChainMove move = ChainMove::end;
+  bool is_binary = false;
+  ElementwiseOp op{};
+  bool is_scalar = false;
+  bool is_swapped = false;
 };
 
 struct Draft {

@@ -140,8 +140,9 @@ MLX_STAGE(one_operand) {
   MLX_NEXT(s + 1);
 }
 
+/// The two operands of a binary stage, one of them in registers.
 template <auto fn, bool Scalar>
-MLX_STAGE(two_operands) {
+MLX_INLINE void apply(const ChainStage* s, size_t i, V& a, V& b, V& c, V& d) {
   if constexpr (Scalar) {
     V y(*static_cast<const float*>(s->at));
     a = lanes(fn(a, y));
@@ -155,7 +156,42 @@ MLX_STAGE(two_operands) {
     c = lanes(fn(c, V::load(y + 2 * V::size)));
     d = lanes(fn(d, V::load(y + 3 * V::size)));
   }
+}
+
+template <auto fn, bool Scalar>
+MLX_STAGE(two_operands) {
+  apply<fn, Scalar>(s, i, a, b, c, d);
   MLX_NEXT(s + 1);
+}
+
+template <auto fn, bool Scalar>
+MLX_STAGE(load_and_apply) {
+  const float* p = operand<float>(s, i);
+  prefetch(p, s->ahead);
+  a = V::load(p);
+  b = V::load(p + V::size);
+  c = V::load(p + 2 * V::size);
+  d = V::load(p + 3 * V::size);
+  apply<fn, Scalar>(s + 1, i, a, b, c, d);
+  MLX_NEXT(s + 2);
+}
+
+template <auto fn, bool Scalar, bool Streaming>
+MLX_STAGE(apply_and_store) {
+  apply<fn, Scalar>(s, i, a, b, c, d);
+  float* p = const_cast<float*>(operand<float>(s + 1, i));
+  if constexpr (Streaming) {
+    stream_bytes(a.v, p);
+    stream_bytes(b.v, p + V::size);
+    stream_bytes(c.v, p + 2 * V::size);
+    stream_bytes(d.v, p + 3 * V::size);
+  } else {
+    a.store(p);
+    b.store(p + V::size);
+    c.store(p + 2 * V::size);
+    d.store(p + 3 * V::size);
+  }
+  MLX_NEXT(s + 2);
 }
 
 template <bool Scalar>
@@ -229,6 +265,30 @@ MLX_INLINE auto binary(V x, V y) {
 template <typename Op>
 MLX_INLINE auto swapped_binary(V x, V y) {
   return Op::of(y, x);
+}
+
+template <auto fn, bool Scalar>
+ChainFn joined_stage(ChainMove move) {
+  switch (move) {
+    case ChainMove::load_float32:
+      return erased(&load_and_apply<fn, Scalar>);
+    case ChainMove::store_float32:
+      return erased(&apply_and_store<fn, Scalar, false>);
+    case ChainMove::stream_float32:
+      return erased(&apply_and_store<fn, Scalar, true>);
+    default:
+      return nullptr;
+  }
+}
+
+template <typename Op>
+ChainFn joined_stage(bool scalar, bool swapped, ChainMove move) {
+  if (scalar) {
+    return swapped ? joined_stage<&swapped_binary<Op>, true>(move)
+                   : joined_stage<&binary<Op>, true>(move);
+  }
+  return swapped ? joined_stage<&swapped_binary<Op>, false>(move)
+                 : joined_stage<&binary<Op>, false>(move);
 }
 
 template <auto fn, auto swapped_fn>
@@ -347,6 +407,22 @@ ChainFn chain_binary(
   case ElementwiseOp::name: \
     return binary_entry<Value_##name, ElementwiseOp::name>(scalar, swapped);
 #include "ops/elementwise.def"
+    default:
+      return nullptr;
+  }
+}
+
+ChainFn chain_joined(
+    ElementwiseOp op, bool scalar, bool swapped, ChainMove move) {
+  switch (op) {
+    case ElementwiseOp::add:
+      return joined_stage<Value_add>(scalar, swapped, move);
+    case ElementwiseOp::subtract:
+      return joined_stage<Value_subtract>(scalar, swapped, move);
+    case ElementwiseOp::multiply:
+      return joined_stage<Value_multiply>(scalar, swapped, move);
+    case ElementwiseOp::divide:
+      return joined_stage<Value_divide>(scalar, swapped, move);
     default:
       return nullptr;
   }

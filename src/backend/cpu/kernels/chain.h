@@ -63,6 +63,14 @@ MLX_ISA_KERNEL(
     ChainFn,
     chain_binary,
     (ElementwiseOp op, bool of_bool, bool scalar, bool swapped))
+// The same together with the stage before it, a load of float32, or the one
+// behind it, a store; null where there is no such stage. The operand of the
+// earlier of the two is in this stage, that of the later one in the next, whose
+// own code does not run.
+MLX_ISA_KERNEL(
+    ChainFn,
+    chain_joined,
+    (ElementwiseOp op, bool scalar, bool swapped, ChainMove move))
 // The second and third operand of a choice are those of this stage and the
 // next, whose own code does not run.
 MLX_ISA_KERNEL(ChainFn, chain_select, (bool scalar_b, bool scalar_c))
