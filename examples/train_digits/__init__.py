@@ -1,0 +1,1 @@
+"""Training from the first step to the checkpoint: handwritten digits."""
