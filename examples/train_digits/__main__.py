@@ -37,10 +37,10 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--epochs",
         type=positive,
-        default=30,
+        default=25,
         metavar="N",
         help="passes over the images, those of a resumed training included "
-        "(default: 30)",
+        "(default: 25)",
     )
     parser.add_argument(
         "--batch-size",
@@ -52,7 +52,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--learning-rate",
         type=rate,
         metavar="R",
-        help="of AdamW (default: 0.002, or as the checkpoint has it)",
+        help="of AdamW at first; it falls with every step (default: 0.002, or as the "
+        "checkpoint has it)",
     )
     parser.add_argument(
         "--seed",
@@ -85,7 +86,7 @@ def start(options: argparse.Namespace) -> Training:
         }
         return Training(**given)
     try:
-        training = Training.load(options.resume)
+        training = Training.load(options.resume, options.learning_rate)
     except LOAD_ERRORS as error:
         raise ExampleError(f"cannot resume from {options.resume}: {error}") from None
     for name in ("batch_size", "seed"):
@@ -95,8 +96,6 @@ def start(options: argparse.Namespace) -> Training:
                 f"{options.resume} was made with --{name.replace('_', '-')} {kept}, "
                 f"not {given}"
             )
-    if options.learning_rate is not None:
-        training.optimizer.learning_rate = options.learning_rate
     return training
 
 

@@ -16,6 +16,9 @@ from .data import Digits
 WIDTH = 256
 DROPOUT = 0.4
 WEIGHT_DECAY = 0.05
+DECAY = 0.997  # of the learning rate, each step
+# What a checkpoint holds besides arrays.
+NUMBERS = {"seed": int, "batch_size": int, "learning_rate": float, "epoch": int}
 
 
 def make_network() -> nn.Module:
@@ -37,7 +40,7 @@ class Training:
     Args:
         seed: Of the initial weights, of dropout and of the order of the images.
         batch_size: Images a step.
-        learning_rate: Of AdamW.
+        learning_rate: Of AdamW in the first step.
 
     Attributes:
         losses: Of all steps so far.
@@ -48,11 +51,14 @@ class Training:
         mx.random.seed(seed)
         self.seed = seed
         self.batch_size = batch_size
+        self.learning_rate = learning_rate
         self.epoch = 0
         self.losses: list[float] = []
         self.network = make_network()
         self.optimizer = optim.AdamW(
-            learning_rate, weight_decay=WEIGHT_DECAY, bias_correction=True
+            optim.exponential_decay(learning_rate, DECAY),
+            weight_decay=WEIGHT_DECAY,
+            bias_correction=True,
         )
         self.optimizer.init(self.network.trainable_parameters())
 
@@ -97,15 +103,18 @@ class Training:
         )
         arrays["random"] = mx.random.state[0]
         arrays["losses"] = mx.array(self.losses, mx.float32)
-        numbers = {"seed", "batch_size", "epoch"}
-        metadata = {name: str(getattr(self, name)) for name in sorted(numbers)}
+        metadata = {name: str(getattr(self, name)) for name in NUMBERS}
         unfinished = file.with_name(f".{file.name}.unfinished.safetensors")
         mx.save_safetensors(str(unfinished), arrays, metadata)
         unfinished.replace(file)
 
     @staticmethod
-    def load(file: Path) -> Training:
+    def load(file: Path, learning_rate: float | None = None) -> Training:
         """What `save` wrote.
+
+        Args:
+            file: The checkpoint.
+            learning_rate: In place of the one it was made with, if given.
 
         Raises:
             ValueError: If the file holds something else.
@@ -118,13 +127,16 @@ class Training:
             part, _, below = path.partition(".")
             parts.setdefault(part, {})[below] = array
         try:
-            numbers = {n: int(metadata[n]) for n in ("seed", "batch_size", "epoch")}
+            numbers = {name: kind(metadata[name]) for name, kind in NUMBERS.items()}
             network, optimizer = parts["network"], tree_unflatten(parts["optimizer"])
             key, losses = parts["random"][""], parts["losses"][""]
         except KeyError as error:
             raise ValueError(f"it lacks {error}") from None
-        training = Training(numbers["seed"], numbers["batch_size"], 0.0)
-        training.epoch = numbers["epoch"]
+        epoch = numbers.pop("epoch")
+        if learning_rate is not None:
+            numbers["learning_rate"] = learning_rate
+        training = Training(**numbers)
+        training.epoch = epoch
         training.losses = losses.tolist()
         training.network.load_weights(list(network.items()))
         training.optimizer.state = optimizer

@@ -1,0 +1,1 @@
+"""Teaching a quantized language model something new with a low-rank adapter."""
