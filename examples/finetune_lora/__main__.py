@@ -63,9 +63,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--epochs",
         type=positive,
-        default=12,
+        default=8,
         metavar="N",
-        help="passes over the text (default: 12)",
+        help="passes over the text (default: 8)",
     )
     parser.add_argument(
         "--batch-size",
