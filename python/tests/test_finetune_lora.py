@@ -239,7 +239,7 @@ def test_what_is_learnt_is_said_in_the_chat(
     status, out, errors = run(
         main,
         capsys,
-        *("--model", tiny_file, "--text", text, "--save", folder, "--device", "cpu"),
+        *("--model", tiny_file, "--text", text, "--save", folder),
         *("--epochs", 60, "--batch-size", 2, "--learning-rate", 0.01),
     )
     assert status == 0, errors
