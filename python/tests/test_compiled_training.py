@@ -128,9 +128,10 @@ def test_random_state_is_captured() -> None:
 def test_learning_rate_between_steps() -> None:
     one = {"w": mx.array([1.0, 2.0])}
     optimizer = optim.SGD(1.0)
+    optimizer.init(one)
     traces: list[int] = []
 
-    @partial(mx.compile, inputs=optimizer.state)
+    @partial(mx.compile, inputs=optimizer.state, outputs=optimizer.state)
     def update(gradients: Any) -> Any:
         traces.append(1)
         return optimizer.apply_gradients(gradients, one)
