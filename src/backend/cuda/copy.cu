@@ -48,7 +48,13 @@ __global__ void copy_elements(
 constexpr int kTile = 64;
 // Blocks go in bands of so many tiles across the columns, so that those at
 // work together read and write some kB of neighbouring memory.
-constexpr int kBand = 16;
+constexpr int kBand = 4;
+// Blocks that a multiprocessor shall hold at once: their registers and tiles
+// leave room for no more.
+template <typename T, int pack>
+inline constexpr int kTileBlocks = sizeof(T) == 8 ? 5
+                                   : pack == 1    ? 6
+                                                  : 8;
 
 struct TilePlan {
   int64_t rows;           // the length of the axis with stride 1 in `to`
@@ -60,7 +66,7 @@ struct TilePlan {
 };
 
 template <typename T, int pack>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, (kTileBlocks<T, pack>))
     copy_tiles(const T* from, T* to, TilePlan plan, StridedAxes<2> batch) {
   __shared__ T tile[kTile][kTile + 4 / (sizeof(T) < 4 ? sizeof(T) : 4)];
   constexpr int kAcross = kTile / pack;
@@ -77,20 +83,22 @@ __global__ void __launch_bounds__(kThreads)
   int64_t row0 = int64_t(row_tile) * kTile;
   int64_t column0 = int64_t(column_tile) * kTile;
   int64_t offset[2];
-  batch.locate<uint64_t>(which, offset);
+  batch.locate(which, offset);
   from += offset[0] + row0 * plan.row_stride + column0;
   to += offset[1] + column0 * plan.column_stride + row0;
   int rows = static_cast<int>(min(int64_t(kTile), plan.rows - row0));
   int columns = static_cast<int>(min(int64_t(kTile), plan.columns - column0));
   int across = (threadIdx.x % kAcross) * pack;
   int down = threadIdx.x / kAcross;
+  from += down * plan.row_stride + across;
+  to += down * plan.column_stride + across;
   Pack<T, pack> loaded[kTile / kStep];
 #pragma unroll
   for (int j = 0; j < kTile / kStep; ++j) {
-    int row = down + j * kStep;
-    if (row < rows && across < columns) {
-      loaded[j] = load_pack<pack>(from + row * plan.row_stride + across);
+    if (down + j * kStep < rows && across < columns) {
+      loaded[j] = load_pack<pack>(from);
     }
+    from += kStep * plan.row_stride;
   }
 #pragma unroll
   for (int j = 0; j < kTile / kStep; ++j) {
@@ -109,8 +117,9 @@ __global__ void __launch_bounds__(kThreads)
       for (int i = 0; i < pack; ++i) {
         moved[i] = tile[across + i][column];
       }
-      store_pack(to + column * plan.column_stride + across, moved);
+      store_pack(to, moved);
     }
+    to += kStep * plan.column_stride;
   }
 }
 

@@ -1,8 +1,8 @@
 // The kernel for operands that lie in memory in the order of the output, or
 // are one number each: nothing to locate. A thread makes packs of up to 16
 // bytes, a block's length apart, and issues the loads of all of them before
-// the first use: 64 bytes a thread with few registers, so that an SM has 64 kB
-// or more in flight. Whatever fills no pack is left to the last block.
+// the first use: 16 to 64 bytes a thread with few registers, so that an SM has
+// 32 kB or more in flight. Whatever fills no pack is left to the last block.
 #pragma once
 
 #include "backend/cuda/elementwise_strided.cuh"
@@ -14,10 +14,11 @@ namespace detail {
 /// How much an operation computes: nothing beside memory, little, much.
 enum class Weight { light, medium, heavy };
 
-/// How many packs a thread of the flat kernel makes: 64 bytes of operands, but
-/// no more code than 32 elements need, fewer where each needs much.
+/// How many packs a thread of the flat kernel makes: one of one operand, which
+/// is as fast as a copy (more and longer blocks were 4 % slower), two of more
+/// operands; no more code than 32 elements need, fewer where each needs much.
 constexpr int flat_packs_of(int arity, int pack, size_t itemsize, Weight w) {
-  int packs = arity == 1 ? 4 : 2;
+  int packs = arity == 1 ? 1 : 2;
   int elements = w == Weight::light ? 32 : itemsize > 2 ? 8 : 16;
   int fit = elements / pack > 0 ? elements / pack : 1;
   return w == Weight::heavy ? 1 : (packs < fit ? packs : fit);

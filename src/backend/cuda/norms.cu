@@ -1,9 +1,7 @@
 // A packed row up to 32 KiB stays in registers from its only reading to its
-// only writing, weight and bias from the first row of a block to its last; a
-// block reads its next row while it works on one. Other rows are read once
-// more for each mean. The variance is that of the centred values: the
-// difference of the mean square and the squared mean loses all digits where
-// the mean is large.
+// only writing. Other rows are read once more for each mean. The variance is
+// that of the centred values: the difference of the mean square and the squared
+// mean loses all digits where the mean is large.
 #include "backend/cuda/copy.h"
 #include "backend/cuda/device/row.cuh"
 #include "backend/cuda/dispatch.h"
@@ -48,26 +46,24 @@ __device__ __forceinline__ compute_t<T> power_of(
   return power;
 }
 
-// Up to 512 threads a row and 64 bytes of the next row in flight for each of
-// them: 56 KiB on a processor at 72 registers, 40 KiB at the 96 that a bias
-// wants. Moves each element in and out once. An absent weight is 1, an absent
-// bias -0, which leave what they meet as it is.
+// Up to 512 threads a row, 64 bytes of it and of what it is scaled by in flight
+// for each of them: 64 KiB of rows on a processor at 64 registers, 56 KiB at
+// the 72 that a bias wants. Moves each element in and out once. An absent
+// weight is 1, an absent bias -0, which leave what they meet as it is.
 template <typename T, int K, bool centered>
-__global__ void __maxnreg__(kHeldRegisters + (centered ? 24 : 0))
+__global__ void __maxnreg__(kHeldRegisters + (centered ? 8 : 0))
     norm_held(Rows<T> a) {
   using A = compute_t<T>;
   constexpr int N = pack_size_v<T>;
   using Row = HeldRow<T, K>;
   __shared__ A shared[64];
   RowCombiner<A> combine(shared);
-  int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y;
-  int64_t row = first + threadIdx.y;
-  int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   int n = static_cast<int>(a.n);
-  Row next;
-  next.fill(A(0));
+  Row held;
+  held.fill(A(0));
   if (row < a.rows) {
-    next.load(a.x + row * a.pitch, n);
+    held.load(a.x + row * a.pitch, n);
   }
   Row weight;
   weight.fill(A(1));
@@ -80,55 +76,49 @@ __global__ void __maxnreg__(kHeldRegisters + (centered ? 24 : 0))
     bias.load(a.bias, n);
   }
   A share = A(1) / static_cast<A>(n);
-  for (; first < a.rows; first += step, row += step) {
-    Row held = next;
-    if (row + step < a.rows) {
-      next.load(a.x + (row + step) * a.pitch, n);
-    }
-    A mean = A(0);
-    if constexpr (centered) {
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        A x[N];
-        held.packs[k].split(x);
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-          mean += x[i];
-        }
-      }
-      mean = combine(mean, A(0), SumOf()) * share;
-      held.stay_joined();
-      bias.stay_joined();
-    }
-    A power = A(0);
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-      A part = power_of(held.packs[k], mean);
-      power += Row::place(k) < n ? part : A(0);
-    }
-    power = combine(power, A(0), SumOf()) * share;
-    A factor = factor_of(power, a.eps);
-    held.stay_joined();
-    weight.stay_joined();
-    T* y = a.y + row * a.n;
+  A mean = A(0);
+  if constexpr (centered) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
       A x[N];
-      A w[N];
-      A b[N];
       held.packs[k].split(x);
-      weight.packs[k].split(w);
-      bias.packs[k].split(b);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
-        x[i] = (x[i] - mean) * factor * w[i];
-        x[i] = centered ? x[i] + b[i] : x[i];
+        mean += x[i];
       }
-      if (Row::place(k) < n && row < a.rows) {
-        RowPack<T> pack;
-        pack.join(x);
-        pack.store(y + Row::place(k));
-      }
+    }
+    mean = combine(mean, A(0), SumOf()) * share;
+    held.stay_joined();
+    bias.stay_joined();
+  }
+  A power = A(0);
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    A part = power_of(held.packs[k], mean);
+    power += Row::place(k) < n ? part : A(0);
+  }
+  power = combine(power, A(0), SumOf()) * share;
+  A factor = factor_of(power, a.eps);
+  held.stay_joined();
+  weight.stay_joined();
+  T* y = a.y + row * a.n;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    A x[N];
+    A w[N];
+    A b[N];
+    held.packs[k].split(x);
+    weight.packs[k].split(w);
+    bias.packs[k].split(b);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      x[i] = (x[i] - mean) * factor * w[i];
+      x[i] = centered ? x[i] + b[i] : x[i];
+    }
+    if (Row::place(k) < n && row < a.rows) {
+      RowPack<T> pack;
+      pack.join(x);
+      pack.store(y + Row::place(k));
     }
   }
 }
@@ -142,63 +132,59 @@ __global__ void __launch_bounds__(kWalkThreads) norm_walk(Rows<T> a) {
   __shared__ double shared[64];
   RowCombiner<double> combine(shared);
   int64_t step = Row::size();
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y;
-       first < a.rows;
-       first += static_cast<int64_t>(gridDim.x) * blockDim.y) {
-    int64_t row = first + threadIdx.y;
-    int64_t n = row < a.rows ? a.n : 0;
-    const T* x = a.x + row * a.pitch;
-    auto each_step = [&](auto&& f) {
-      for (int64_t at = 0; at < n; at += step) {
-        int m = static_cast<int>(n - at < step ? n - at : step);
-        Row held;
-        held.load(x + at, m, A(0));
-        f(held, at, m);
-      }
-    };
-    double total = 0;
-    if (a.centered) {
-      each_step([&](const Row& held, int64_t, int) {
-        A part = A(0);
-#pragma unroll
-        for (A v : held.values) {
-          part += v;
-        }
-        total += static_cast<double>(part);
-      });
-      total = combine(total, 0.0, SumOf());
+  int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  int64_t n = row < a.rows ? a.n : 0;
+  const T* x = a.x + row * a.pitch;
+  auto each_step = [&](auto&& f) {
+    for (int64_t at = 0; at < n; at += step) {
+      int m = static_cast<int>(n - at < step ? n - at : step);
+      Row held;
+      held.load(x + at, m, A(0));
+      f(held, at, m);
     }
-    A mean = static_cast<A>(total / static_cast<double>(a.n));
-    double power = 0;
-    each_step([&](const Row& held, int64_t, int m) {
+  };
+  double total = 0;
+  if (a.centered) {
+    each_step([&](const Row& held, int64_t, int) {
       A part = A(0);
 #pragma unroll
-      for (int i = 0; i < Row::N; ++i) {
-        A d = Row::place(i) < m ? held.values[i] - mean : A(0);
-        part += d * d;
+      for (A v : held.values) {
+        part += v;
       }
-      power += static_cast<double>(part);
+      total += static_cast<double>(part);
     });
-    power = combine(power, 0.0, SumOf()) / static_cast<double>(a.n);
-    A factor = static_cast<A>(factor_of(power, a.eps));
-    each_step([&](Row& held, int64_t at, int m) {
-      Row weight;
-      Row bias;
-      if (a.weight) {
-        weight.load(a.weight + at, m, A(0));
-      }
-      if (a.bias) {
-        bias.load(a.bias + at, m, A(0));
-      }
-#pragma unroll
-      for (int i = 0; i < Row::N; ++i) {
-        A y = (held.values[i] - mean) * factor;
-        y = a.weight ? y * weight.values[i] : y;
-        held.values[i] = a.bias ? y + bias.values[i] : y;
-      }
-      held.store(a.y + row * a.n + at, m);
-    });
+    total = combine(total, 0.0, SumOf());
   }
+  A mean = static_cast<A>(total / static_cast<double>(a.n));
+  double power = 0;
+  each_step([&](const Row& held, int64_t, int m) {
+    A part = A(0);
+#pragma unroll
+    for (int i = 0; i < Row::N; ++i) {
+      A d = Row::place(i) < m ? held.values[i] - mean : A(0);
+      part += d * d;
+    }
+    power += static_cast<double>(part);
+  });
+  power = combine(power, 0.0, SumOf()) / static_cast<double>(a.n);
+  A factor = static_cast<A>(factor_of(power, a.eps));
+  each_step([&](Row& held, int64_t at, int m) {
+    Row weight;
+    Row bias;
+    if (a.weight) {
+      weight.load(a.weight + at, m, A(0));
+    }
+    if (a.bias) {
+      bias.load(a.bias + at, m, A(0));
+    }
+#pragma unroll
+    for (int i = 0; i < Row::N; ++i) {
+      A y = (held.values[i] - mean) * factor;
+      y = a.weight ? y * weight.values[i] : y;
+      held.values[i] = a.bias ? y + bias.values[i] : y;
+    }
+    held.store(a.y + row * a.n + at, m);
+  });
 }
 
 bool is_aligned(const void* address) {
@@ -209,8 +195,7 @@ template <typename T>
 void launch_rows(const Rows<T>& rows, bool packed, Encoder& e) {
   RowSplit split = row_split(rows.rows, rows.n, sizeof(T), packed);
   auto launch = [&](auto* kernel) {
-    dim3 grid = row_grid(kernel, split, rows.rows);
-    e.launch(kernel, grid, split.block, 0, rows);
+    e.launch(kernel, split.grid(rows.rows), split.block, 0, rows);
   };
   if (split.packs == 0) {
     launch(packed ? &norm_walk<T, true> : &norm_walk<T, false>);

@@ -32,9 +32,8 @@ RowSplit row_split(int64_t rows, int64_t n, size_t itemsize, bool packed) {
   int64_t pack = 16 / static_cast<int64_t>(itemsize);
   int64_t total = (n + pack - 1) / pack;
   bool is_held = packed && total <= 4 * kHeldThreads;
-  // Few rows want many threads each; of many, a block reads one row while it
-  // writes the one before, and fewer threads wait for each other: a warp's do
-  // not at all.
+  // Few rows want many threads each; of many, fewer threads wait for each
+  // other: a warp's do not at all.
   bool is_few = rows < 4 * device_facts().multiprocessors;
   int64_t target = is_few ? kHeldThreads : 32;
   int64_t packs = total <= target ? 1 : total <= 2 * target ? 2 : 4;

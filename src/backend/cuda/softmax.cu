@@ -1,7 +1,6 @@
 // A packed row up to 32 KiB stays in registers from its only reading to its
-// only writing; a block reads its next row while it works on one. Other rows
-// are read twice: a running maximum and sum, then the results. Few of those are
-// spread over clusters of blocks.
+// only writing. Other rows are read twice: a running maximum and sum, then the
+// results. Few of those are spread over clusters of blocks.
 #include <cooperative_groups.h>
 
 #include "backend/cuda/device/row.cuh"
@@ -62,9 +61,8 @@ __device__ __forceinline__ bool is_finite(A x) {
   return x - x == A(0);
 }
 
-// Up to 512 threads a row and 64 bytes of the next row in flight for each of
-// them: 72 registers let 56 KiB be in flight on a processor. Moves each element
-// in and out once.
+// Up to 512 threads a row, 64 bytes of it in flight for each of them: 64 KiB
+// and more on a processor. Moves each element in and out once.
 template <typename T, int K>
 __global__ void __maxnreg__(kHeldRegisters) softmax_held(Rows<T> a) {
   using A = compute_t<T>;
@@ -72,59 +70,52 @@ __global__ void __maxnreg__(kHeldRegisters) softmax_held(Rows<T> a) {
   using Row = HeldRow<T, K>;
   __shared__ A shared[64];
   RowCombiner<A> combine(shared);
-  int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y;
-  int64_t row = first + threadIdx.y;
-  int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   int n = static_cast<int>(a.n);
-  Row next;
-  next.fill(-infinity<A>());
+  Row held;
+  held.fill(-infinity<A>());
   if (row < a.rows) {
-    next.load(a.x + row * a.pitch, n);
+    held.load(a.x + row * a.pitch, n);
   }
-  for (; first < a.rows; first += step, row += step) {
-    A e[K][N];
-    A top = -infinity<A>();
+  A e[K][N];
+  A top = -infinity<A>();
 #pragma unroll
-    for (int k = 0; k < K; ++k) {
-      next.packs[k].split(e[k]);
-    }
-    if (row + step < a.rows) {
-      next.load(a.x + (row + step) * a.pitch, n);
-    }
+  for (int k = 0; k < K; ++k) {
+    held.packs[k].split(e[k]);
+  }
 #pragma unroll
-    for (int i = 0; i < K * N; ++i) {
-      top = larger_of(top, e[i / N][i % N]);
-    }
-    top = combine(top, -infinity<A>(), LargerOf());
-    // Infinities: inf - inf makes all of softmax NaN, but not a sum.
-    A shift = a.only_sum && !is_finite(top) ? A(0) : top;
-    A sum = A(0);
+  for (int i = 0; i < K * N; ++i) {
+    top = larger_of(top, e[i / N][i % N]);
+  }
+  top = combine(top, -infinity<A>(), LargerOf());
+  // Infinities: inf - inf makes all of softmax NaN, but not a sum.
+  A shift = a.only_sum && !is_finite(top) ? A(0) : top;
+  A sum = A(0);
 #pragma unroll
-    for (int i = 0; i < K * N; ++i) {
-      A& x = e[i / N][i % N];
-      x = exponential<T>(x - shift);
-      sum += x;
+  for (int i = 0; i < K * N; ++i) {
+    A& x = e[i / N][i % N];
+    x = exponential<T>(x - shift);
+    sum += x;
+  }
+  sum = combine(sum, A(0), SumOf());
+  if (a.only_sum) {
+    if (row < a.rows && threadIdx.x == 0) {
+      a.y[row] = convert<T>(top + log(sum));
     }
-    sum = combine(sum, A(0), SumOf());
-    if (a.only_sum) {
-      if (row < a.rows && threadIdx.x == 0) {
-        a.y[row] = convert<T>(top + log(sum));
-      }
-      continue;
+    return;
+  }
+  A factor = A(1) / sum;
+  T* y = a.y + row * a.n;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      e[k][i] *= factor;
     }
-    A factor = A(1) / sum;
-    T* y = a.y + row * a.n;
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
-        e[k][i] *= factor;
-      }
-      if (Row::place(k) < n && row < a.rows) {
-        RowPack<T> pack;
-        pack.join(e[k]);
-        pack.store(y + Row::place(k));
-      }
+    if (Row::place(k) < n && row < a.rows) {
+      RowPack<T> pack;
+      pack.join(e[k]);
+      pack.store(y + Row::place(k));
     }
   }
 }
@@ -167,41 +158,37 @@ __global__ void __launch_bounds__(kWalkThreads) softmax_walk(Rows<T> a) {
   __shared__ A shared[64];
   RowCombiner<A> combine(shared);
   int64_t step = Row::size();
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y;
-       first < a.rows;
-       first += static_cast<int64_t>(gridDim.x) * blockDim.y) {
-    int64_t row = first + threadIdx.y;
-    int64_t n = row < a.rows ? a.n : 0;
-    const T* x = a.x + row * a.pitch;
-    Running<T> mine;
-    for (int64_t at = 0; at < n; at += step) {
-      int m = static_cast<int>(n - at < step ? n - at : step);
-      Row held;
-      held.load(x + at, m, -infinity<A>());
-      mine.add(held.values);
+  int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  int64_t n = row < a.rows ? a.n : 0;
+  const T* x = a.x + row * a.pitch;
+  Running<T> mine;
+  for (int64_t at = 0; at < n; at += step) {
+    int m = static_cast<int>(n - at < step ? n - at : step);
+    Row held;
+    held.load(x + at, m, -infinity<A>());
+    mine.add(held.values);
+  }
+  A top = combine(mine.top, -infinity<A>(), LargerOf());
+  A scale = mine.top == top ? A(1) : exponential<T>(mine.top - top);
+  A sum = combine(mine.sum * scale, A(0), SumOf());
+  if (a.only_sum) {
+    if (n > 0 && threadIdx.x == 0) {
+      a.y[row] = convert<T>(top + log(sum));
     }
-    A top = combine(mine.top, -infinity<A>(), LargerOf());
-    A scale = mine.top == top ? A(1) : exponential<T>(mine.top - top);
-    A sum = combine(mine.sum * scale, A(0), SumOf());
-    if (a.only_sum) {
-      if (n > 0 && threadIdx.x == 0) {
-        a.y[row] = convert<T>(top + log(sum));
-      }
-      continue;
-    }
-    // As in rows that are held, where inf - inf spoils the sum.
-    A factor = is_finite(top) ? A(1) / sum : A(__builtin_nanf(""));
-    T* y = a.y + row * a.n;
-    for (int64_t at = 0; at < n; at += step) {
-      int m = static_cast<int>(n - at < step ? n - at : step);
-      Row held;
-      held.load(x + at, m, A(0));
+    return;
+  }
+  // As in rows that are held, where inf - inf spoils the sum.
+  A factor = is_finite(top) ? A(1) / sum : A(__builtin_nanf(""));
+  T* y = a.y + row * a.n;
+  for (int64_t at = 0; at < n; at += step) {
+    int m = static_cast<int>(n - at < step ? n - at : step);
+    Row held;
+    held.load(x + at, m, A(0));
 #pragma unroll
-      for (A& v : held.values) {
-        v = exponential<T>(v - top) * factor;
-      }
-      held.store(y + at, m);
+    for (A& v : held.values) {
+      v = exponential<T>(v - top) * factor;
     }
+    held.store(y + at, m);
   }
 }
 
@@ -302,8 +289,7 @@ void softmax_rows(const RowView& view, array& out, bool only_sum, Encoder& e) {
     RowSplit split = row_split(view.rows, view.n, sizeof(T), packed);
     Rows<T> rows{x, view.pitch, e.out<T>(out), view.rows, view.n, only_sum};
     auto launch = [&](auto* kernel) {
-      dim3 grid = row_grid(kernel, split, view.rows);
-      e.launch(kernel, grid, split.block, 0, rows);
+      e.launch(kernel, split.grid(view.rows), split.block, 0, rows);
     };
     if (split.packs == 0 && packed && view.rows <= kFewRows) {
       dim3 grid(static_cast<unsigned>(view.rows * kSpread));
