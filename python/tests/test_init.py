@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import math
 from typing import Any, Callable
 
@@ -172,6 +173,7 @@ def test_apply_to_a_module() -> None:
     assert net.layers[2].weight.tolist() == [[0.25] * 4] * 2
 
 
-def test_examples_in_docstrings() -> None:
-    results = doctest.testmod(init)
+@pytest.mark.parametrize("room", ["fans", "matrices", "values"])
+def test_examples_in_docstrings(room: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"mlx.nn.init.{room}"))
     assert results.failed == 0 and results.attempted > 0
