@@ -170,6 +170,7 @@ void run_elements(
   if (is_flat) {
     call.form.wide = size >= FusedLayouts::kMostNarrow;
     plan_flat(*inputs, outputs, call);
+    call.form.has_tail = size % call.form.pack != 0;
   } else {
     layouts = FusedLayouts(shape, *inputs, outputs, call.form);
     plan_strided(*inputs, outputs, layouts, call);

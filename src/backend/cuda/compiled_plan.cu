@@ -46,13 +46,22 @@ double known_value(const array& a) {
 }
 
 // What a step says of its second operand, a number: powers with some exponents
-// need no logarithm, quotients by some divisors no division.
+// need no logarithm, quotients by some divisors no division but the reciprocal,
+// which travels in the upper half of the word.
 void note_number(
-    const FusedStep& step, const array& number, FusedForm::Input& in) {
+    const FusedStep& step,
+    const array& number,
+    FusedForm::Input& in,
+    uint64_t& word) {
   double value = known_value(number);
   Dtype t = number.dtype();
   if (step.op == ElementwiseOp::divide) {
     in.divisor = fused_divisor(t, value);
+    if (in.divisor != FusedDivisor::any && t.val() != Dtype::Val::float64) {
+      auto reciprocal = 1.0f / static_cast<float>(value);
+      word = (word & 0xffffffffu) |
+             static_cast<uint64_t>(std::bit_cast<uint32_t>(reciprocal)) << 32;
+    }
   } else if (
       step.op == ElementwiseOp::power && t.val() != Dtype::Val::float64 &&
       (value == 2 || value == 3 || value == 0.5)) {
@@ -231,14 +240,13 @@ FusedCall::FusedCall(
   size_t count = inputs.size();
   form.inputs.resize(count);
   form.outputs.resize(outputs.size());
-  by_value.resize((count + 63) / 64);
   for (size_t k = 0; k < count; ++k) {
     uint64_t bits[2] = {};
     if (is_number(inputs[k])) {
       form.inputs[k].read = FusedRead::number;
     }
     if (is_number(inputs[k]) && Encoder::host_scalar(inputs[k], bits)) {
-      by_value[k / 64] |= uint64_t(1) << (k % 64);
+      form.inputs[k].read = FusedRead::value;
       from.push_back(bits[0]);
     } else {
       from.push_back(reinterpret_cast<uint64_t>(e.in(inputs[k])));
@@ -251,7 +259,7 @@ FusedCall::FusedCall(
     int k = step.operands[1];
     if (step.kind == FusedStep::Kind::elementwise && step.arity == 2 &&
         program.is_input(k)) {
-      note_number(step, inputs[k], form.inputs[k]);
+      note_number(step, inputs[k], form.inputs[k], from[k]);
     }
   }
 }
@@ -264,7 +272,7 @@ bool FusedCall::fits(const FusedProgram& program) {
 
 std::vector<uint64_t> FusedCall::words(const FusedLayouts& layouts) const {
   std::vector<uint64_t> all = head;
-  for (const auto* part : {&by_value, &from, &to}) {
+  for (const auto* part : {&from, &to}) {
     all.insert(all.end(), part->begin(), part->end());
   }
   layouts.append_to(all, form.axes);

@@ -85,7 +85,6 @@ class FusedKernels final : public FusedPlan {
 struct FusedCall {
   FusedForm form;
   std::vector<uint64_t> head;  // sizes, the first words of the argument
-  std::vector<uint64_t> by_value;
   std::vector<uint64_t> from;
   std::vector<uint64_t> to;
 

@@ -155,19 +155,11 @@ class RowsText {
   // Numbers, and what is one for a row. Threads without a row read the first.
   void put_row_inputs() {
     for (int k = 0; k < inputs_; ++k) {
-      std::string numbers;
-      put(numbers, "n", k);
       switch (form_.inputs[k].read) {
         case FusedRead::number:
-          put(text_, "  struct { ", type(k), " x", k, "; } n", k, ";\n");
-          text_ += fused_number(program_, k, numbers);
-          [[fallthrough]];
+        case FusedRead::value:
         case FusedRead::literal:
-          put_input(
-              text_, program_, k, fused_element(program_, form_, k, numbers));
-          if (form_.inputs[k].divisor != FusedDivisor::any) {
-            put_reciprocal(text_, program_, k);
-          }
+          put_number(text_, program_, form_, k);
           break;
         case FusedRead::splat: {
           std::string from;

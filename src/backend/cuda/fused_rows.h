@@ -11,16 +11,6 @@ std::string fused_rows_text(const FusedProgram& program, const FusedForm& form);
 
 /// The kernel's argument.
 std::string fused_arguments(const FusedProgram& program, const FusedForm& form);
-/// Reads an input that is one number into a member of `numbers`.
-std::string fused_number(
-    const FusedProgram& program, int input, const std::string& numbers);
-/// Where an input's element is found.
-std::string fused_element(
-    const FusedProgram& program,
-    const FusedForm& form,
-    int input,
-    const std::string& numbers,
-    const std::string& element = {});
 /// Fills `offsets`, of layouts 1, 2, ..., for the element (of rows: the row)
 /// whose number is `number`.
 std::string fused_locate(

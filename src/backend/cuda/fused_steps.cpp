@@ -231,10 +231,30 @@ void put_input(
   }
 }
 
-void put_reciprocal(std::string& text, const FusedProgram& program, int input) {
-  const char* type = fused_compute_type(program.dtype(input));
-  put(text, "  const ", type, " r", input, " = ", type, "(1) / v", input);
-  text += ";\n";
+void put_number(
+    std::string& text,
+    const FusedProgram& program,
+    const FusedForm& form,
+    int input) {
+  const FusedForm::Input& in = form.inputs[input];
+  const char* type = fused_type(program.dtype(input));
+  std::string number;
+  if (in.read == FusedRead::literal) {
+    put(number, "convert<", type, ">(__uint_as_float(", in.literal, "u))");
+  } else if (in.read == FusedRead::value) {
+    put(number, "detail::number_in<", type, ">(a.from[", input, "])");
+  } else {
+    put(number, "*reinterpret_cast<const ", type, "*>(a.from[", input, "])");
+  }
+  put_input(text, program, input, number);
+  // The value of a float leaves room for its reciprocal.
+  if (in.divisor != FusedDivisor::any &&
+      program.dtype(input).val() == Dtype::Val::float64) {
+    put(text, "  const double r", input, " = 1.0 / v", input, ";\n");
+  } else if (in.divisor != FusedDivisor::any) {
+    put(text, "  const float r", input, " = __uint_as_float(");
+    put(text, "static_cast<uint32_t>(a.from[", input, "] >> 32));\n");
+  }
 }
 
 void put_step(

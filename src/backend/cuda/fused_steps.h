@@ -28,6 +28,11 @@ inline bool is_half(Dtype t) {
   return t.val() == Dtype::Val::float16 || t.val() == Dtype::Val::bfloat16;
 }
 
+inline bool fused_is_number(FusedRead read) {
+  return read == FusedRead::number || read == FusedRead::value ||
+         read == FusedRead::literal;
+}
+
 /// A function for each formula that the program uses.
 std::string fused_formulas(const FusedProgram& program);
 
@@ -40,8 +45,12 @@ void put_input(
     const FusedProgram& program,
     int input,
     const std::string& element);
-/// Declares the reciprocal of an input that is a number.
-void put_reciprocal(std::string& text, const FusedProgram& program, int input);
+/// The same of an input that is a number.
+void put_number(
+    std::string& text,
+    const FusedProgram& program,
+    const FusedForm& form,
+    int input);
 /// Declares the result of an elementwise step or cast.
 void put_step(
     std::string& text,

@@ -43,63 +43,30 @@ class ElementsText {
     put(text_, "constexpr int kStep = ", kFusedThreads, " * N;\n");
     text_ += fused_arguments(program_, form_);
     text_ += fused_formulas(program_);
-    put_element();
     put_kernel();
     return std::move(text_);
   }
 
  private:
   const FusedForm::Input& form(int input) const { return form_.inputs[input]; }
-  bool is_number(int input) const {
-    return form(input).read == FusedRead::number ||
-           form(input).read == FusedRead::literal;
-  }
+  bool is_number(int input) const { return fused_is_number(form(input).read); }
   const char* type(int value) const {
     return fused_type(program_.dtype(value));
   }
   int num_outputs() const { return static_cast<int>(program_.outputs.size()); }
 
-  // All steps for one element.
-  void put_element() {
-    text_ += "struct Numbers {\n";
-    for (int k = 0; k < program_.num_inputs(); ++k) {
-      if (form(k).read == FusedRead::number) {
-        put(text_, "  ", type(k), " x", k, ";\n");
-      }
-    }
-    text_ += "};\nstruct Element {\n";
+  // All steps for one element, whose inputs are read by `element`.
+  template <typename F>
+  void put_steps(F&& element) {
     for (int k = 0; k < program_.num_inputs(); ++k) {
       if (!is_number(k)) {
-        put(text_, "  ", type(k), " x", k, ";\n");
-      }
-    }
-    text_ += "};\nstruct Results {\n";
-    for (int k = 0; k < num_outputs(); ++k) {
-      put(text_, "  ", type(program_.outputs[k]), " y", k, ";\n");
-    }
-    text_ +=
-        "};\n__device__ __forceinline__ void compute(\n"
-        "    const Numbers& n, const Element& e, Results& r) {\n";
-    for (int k = 0; k < program_.num_inputs(); ++k) {
-      put_input(
-          text_, program_, k, fused_element(program_, form_, k, "n", "e"));
-      if (form(k).divisor != FusedDivisor::any) {
-        put_reciprocal(text_, program_, k);
+        put_input(text_, program_, k, element(k));
       }
     }
     int end = program_.num_inputs() + static_cast<int>(program_.steps.size());
     for (int v = program_.num_inputs(); v < end; ++v) {
       put_step(text_, program_, form_, v);
     }
-    for (int k = 0; k < num_outputs(); ++k) {
-      put(text_,
-          "  r.y",
-          k,
-          " = ",
-          fused_stored(program_, program_.outputs[k]));
-      text_ += ";\n";
-    }
-    text_ += "}\n";
   }
 
   // Registers decide how many blocks an SM is to hold.
@@ -124,16 +91,15 @@ class ElementsText {
     text_ +=
         "  const Index begin = static_cast<Index>(block) * (kStep * P);\n"
         "  const Index first = begin + threadIdx.x * N;\n"
-        "  const Index size = static_cast<Index>(a.size);\n"
-        "  Numbers n;\n";
+        "  const Index size = static_cast<Index>(a.size);\n";
     for (int k = 0; k < program_.num_inputs(); ++k) {
-      if (form(k).read == FusedRead::number) {
-        text_ += fused_number(program_, k, "n");
+      if (is_number(k)) {
+        put_number(text_, program_, form_, k);
       }
     }
     put_loads();
     put_results();
-    if (form_.axes == 0 && form_.pack > 1) {
+    if (form_.has_tail) {
       put_tail();
     }
     text_ += "}\n";
@@ -227,23 +193,24 @@ class ElementsText {
     for (int k = 0; k < num_outputs(); ++k) {
       put(text_, "    Pack<", type(program_.outputs[k]), ", N> y", k, ";\n");
     }
-    text_ +=
-        "#pragma unroll\n"
-        "    for (int j = 0; j < N; ++j) {\n"
-        "      Element e;\n"
-        "      Results r;\n";
     for (int k = 0; k < program_.num_inputs(); ++k) {
-      if (!is_number(k)) {
-        static constexpr const char* kHow[] = {"", "", "[p].get()[j]", "[p]"};
-        FusedRead read = form(k).read;
-        put(text_, "      e.x", k, " = x", k);
-        put(text_, read == FusedRead::pieces ? "[p][j]" : kHow[int(read)]);
-        text_ += ";\n";
+      if (!is_number(k) && form(k).read == FusedRead::pack) {
+        put(text_, "    const auto e", k, " = x", k, "[p].get();\n");
       }
     }
-    text_ += "      compute(n, e, r);\n";
+    text_ += "#pragma unroll\n    for (int j = 0; j < N; ++j) {\n";
+    put_steps([&](int k) {
+      std::string element;
+      FusedRead read = form(k).read;
+      put(element, read == FusedRead::pack ? "e" : "x", k);
+      element += read == FusedRead::pack    ? "[j]"
+                 : read == FusedRead::splat ? "[p]"
+                                            : "[p][j]";
+      return element;
+    });
     for (int k = 0; k < num_outputs(); ++k) {
-      put(text_, "      y", k, "[j] = r.y", k, ";\n");
+      put(text_, "      y", k, "[j] = ");
+      put(text_, fused_stored(program_, program_.outputs[k]), ";\n");
     }
     text_ += "    }\n    if (o0 + N <= size) {\n";
     for (int k = 0; k < num_outputs(); ++k) {
@@ -272,22 +239,17 @@ class ElementsText {
     text_ +=
         "  const Index of_block = size - begin;\n"
         "  if (of_block < kStep * P && threadIdx.x < of_block % N) {\n"
-        "    const Index o0 = size - of_block % N + threadIdx.x;\n"
-        "    Element e;\n"
-        "    Results r;\n";
-    for (int k = 0; k < program_.num_inputs(); ++k) {
-      if (!is_number(k)) {
-        put(text_, "    e.x", k, " = reinterpret_cast<const ", type(k));
-        put(text_, "*>(a.from[", k, "])[o0];\n");
-      }
-    }
-    text_ += "    compute(n, e, r);\n";
+        "    const Index o0 = size - of_block % N + threadIdx.x;\n";
+    put_steps([&](int k) {
+      std::string element;
+      put(element, "reinterpret_cast<const ", type(k), "*>(a.from[", k);
+      element += "])[o0]";
+      return element;
+    });
     for (int k = 0; k < num_outputs(); ++k) {
-      put(text_,
-          "    reinterpret_cast<",
-          type(program_.outputs[k]),
-          "*>(a.to[");
-      put(text_, k, "])[o0] = r.y", k, ";\n");
+      int v = program_.outputs[k];
+      put(text_, "    reinterpret_cast<", type(v), "*>(a.to[", k, "])[o0] = ");
+      put(text_, fused_stored(program_, v), ";\n");
     }
     text_ += "  }\n";
   }
@@ -323,7 +285,6 @@ std::string fused_arguments(
   } else {
     text += "  uint64_t rows, length;\n";
   }
-  put(text, "  uint64_t by_value[", (inputs + 63) / 64, "];\n");
   put(text, "  uint64_t from[", inputs, "];\n");
   put(text, "  uint64_t to[", program.outputs.size(), "];\n");
   int axes = form.axes;
@@ -338,35 +299,6 @@ std::string fused_arguments(
   if (form.many > 0) {
     put(text, "struct Many {\n  uint64_t count;\n  uint32_t begins[");
     put(text, form.many, "];\n  Args all[", form.many, "];\n};\n");
-  }
-  return text;
-}
-
-std::string fused_number(
-    const FusedProgram& program, int input, const std::string& numbers) {
-  std::string text;
-  const char* type = fused_type(program.dtype(input));
-  put(text, "  ", numbers, ".x", input, " = (a.by_value[", input / 64);
-  put(text, "] >> ", input % 64, " & 1) != 0 ? detail::number_in<", type);
-  put(text, ">(a.from[", input, "])\n      : *reinterpret_cast<const ", type);
-  put(text, "*>(a.from[", input, "]);\n");
-  return text;
-}
-
-std::string fused_element(
-    const FusedProgram& program,
-    const FusedForm& form,
-    int input,
-    const std::string& numbers,
-    const std::string& element) {
-  std::string text;
-  const FusedForm::Input& in = form.inputs[input];
-  if (in.read == FusedRead::literal) {
-    put(text, "convert<", fused_type(program.dtype(input)));
-    put(text, ">(__uint_as_float(", in.literal, "u))");
-  } else {
-    bool is_number = in.read == FusedRead::number;
-    put(text, is_number ? numbers : element, ".x", input);
   }
   return text;
 }

@@ -13,8 +13,9 @@ namespace mlx::core::cuda {
 /// How a kernel gets N elements of an input that are neighbours in the
 /// iteration shape.
 enum class FusedRead : uint8_t {
-  number,   // one for the whole array: by value or by address
-  literal,  // one whose value is in the text
+  number,   // one for the whole array
+  value,    // the same, in place of its address
+  literal,  // the same, in the text
   pack,     // one access
   splat,    // one element for all of them
   pieces    // each by itself
@@ -54,12 +55,13 @@ struct FusedForm {
   };
 
   Kind kind = Kind::elements;
-  bool wide = false;     // offsets need 64 bits
-  uint8_t pack = 1;      // elements of one access
-  uint8_t packs = 1;     // of a thread
-  uint8_t axes = 0;      // that layouts walk, of rows the leading ones
-  uint16_t layouts = 0;  // beside layout 0
-  uint16_t many = 0;     // arguments that one launch takes, 0 for one alone
+  bool wide = false;      // offsets need 64 bits
+  bool has_tail = false;  // elements that fill no pack
+  uint8_t pack = 1;       // elements of one access
+  uint8_t packs = 1;      // of a thread
+  uint8_t axes = 0;       // that layouts walk, of rows the leading ones
+  uint16_t layouts = 0;   // beside layout 0
+  uint16_t many = 0;      // arguments that one launch takes, 0 for one alone
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   bool operator==(const FusedForm&) const = default;
@@ -77,10 +79,11 @@ FusedDivisor fused_divisor(Dtype t, double value);
 int fused_weight(const FusedProgram& program, const FusedForm& form);
 
 /// The program in CUDA C++. Its kernel `fused` takes one argument, words of 8
-/// bytes: how many elements (or rows, and their length); a bit for each input
-/// that is a number and travels by value; the inputs, addresses or values; the
+/// bytes: how many elements (or rows, and their length); the inputs, addresses
+/// or values, behind which stands a float's reciprocal if it is a divisor; the
 /// outputs' addresses; the divisor of each axis (two words); of each layout the
-/// strides.
+/// strides. A kernel for many arguments takes their number, the numbers of
+/// their first blocks (4 bytes each) and then them.
 std::string fused_text(const FusedProgram& program, const FusedForm& form);
 
 }  // namespace mlx::core::cuda

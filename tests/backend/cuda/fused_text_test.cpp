@@ -84,6 +84,7 @@ FusedForm flat_form(const FusedProgram& program, int pack, int packs) {
   FusedForm form;
   form.pack = static_cast<uint8_t>(pack);
   form.packs = static_cast<uint8_t>(packs);
+  form.has_tail = pack > 1;
   FusedRead read = pack == 1 ? FusedRead::splat : FusedRead::pack;
   form.inputs.assign(program.inputs.size(), {read});
   form.outputs.resize(program.outputs.size());
@@ -279,16 +280,17 @@ FusedForm random_form(const FusedProgram& program, std::mt19937& rng) {
   for (const FusedProgram::Input& in : program.inputs) {
     static constexpr FusedRead kReads[] = {
         FusedRead::number,
+        FusedRead::value,
         FusedRead::splat,
         FusedRead::pieces,
         FusedRead::pack,
         FusedRead::literal};
     bool is_float = in.dtype == float32;
-    FusedRead read = kReads[below(is_float ? 5 : 4)];
+    FusedRead read = kReads[below(is_float ? 6 : 5)];
     read = read == FusedRead::pack && form.pack == 1 ? FusedRead::splat : read;
     form.inputs.push_back(
         {read, static_cast<uint16_t>(below(form.layouts + 1)), 0x40400000});
-    if (read == FusedRead::number && is_float) {
+    if (read == FusedRead::value && is_float) {
       form.inputs.back().divisor = static_cast<FusedDivisor>(below(3));
     }
   }
