@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 import numpy as np
-from sklearn.datasets import load_digits
 
 TEST_SHARE = 0.2
 SPLIT_SEED = 0  # not the training's: every run is tested on the same images
@@ -27,6 +26,8 @@ class Digits:
 
 def load() -> tuple[Digits, Digits]:
     """The training and the test part."""
+    from sklearn.datasets import load_digits  # takes a second that --help need not wait
+
     images, labels = load_digits(return_X_y=True)
     images = (images / 16).astype(np.float32)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(images))

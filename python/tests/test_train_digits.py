@@ -12,7 +12,6 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from mlx.utils import tree_flatten
-from sklearn.datasets import load_digits
 
 from examples.train_digits.__main__ import main, train
 from examples.train_digits.data import batches, load
@@ -46,6 +45,8 @@ def losses_of(file: Path) -> np.ndarray:
 
 
 def test_parts_are_all_images_once() -> None:
+    from sklearn.datasets import load_digits
+
     training, test = load()
     images, labels = load_digits(return_X_y=True)
     assert training.images.shape == (1438, 64) and test.images.shape == (359, 64)
