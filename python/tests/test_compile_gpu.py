@@ -88,7 +88,8 @@ def test_elementwise_functions_give_the_same_bits(function, dtype):
 @pytest.mark.parametrize("function", [softmax, rms_norm, layer_norm])
 def test_functions_of_rows(function, dtype):
     compiled = mx.compile(function)
-    bound = BOUNDS[dtype]
+    # rms_norm computes in float32 whatever comes in
+    bound = max(BOUNDS[dtype], BOUNDS["float32"] if function is rms_norm else 0)
     for shape in [(5, 2), (300, 7), (64, 128), (9, 1001), (2, 3, 4096), (3, 50257)]:
         x = random(shape, dtype)
         got, want = compiled(x), function(x)
@@ -175,12 +176,11 @@ def test_many_inputs_and_outputs():
 
 
 def test_more_elements_than_32_bits_count():
-    n = 2**32 + 5
-    x = mx.zeros((n,), dtype=mx.uint8) + 3
+    x = mx.zeros((2**16 + 1, 2**16), dtype=mx.uint8) + 3
     mx.eval(x)
     y = mx.compile(lambda x: (x + 2) * x - 1)(x)
-    assert y[0].item() == 14
-    assert y[n - 1].item() == 14
+    assert y[0, 0].item() == 14
+    assert y[-1, -1].item() == 14
     assert mx.all(y == 14).item()
 
 

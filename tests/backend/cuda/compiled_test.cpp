@@ -42,6 +42,21 @@ TEST_F(CudaCompiled, GeluOfAllFloats) {
   }
 }
 
+// Generated code has a shorter erf of its own for them.
+TEST_F(CudaCompiled, ErfOfEveryBfloat16) {
+  std::vector<uint16_t> bits(1 << 16);
+  for (size_t i = 0; i < bits.size(); ++i) {
+    bits[i] = static_cast<uint16_t>(i);
+  }
+  array x = view(array(bits.begin(), {1 << 16}, uint16), bfloat16);
+  eval(x);
+  Program p;
+  int in = p.input(bfloat16);
+  p.output(p.step(Op::erf, {in}));
+  p.output(p.step(Op::negative, {in}));
+  expect_fused_is_single(p.get(), {x});
+}
+
 TEST_F(CudaCompiled, RandomProgramsOfAllTypes) {
   std::mt19937 rng(2);
   for (Dtype t : all_dtypes()) {
