@@ -284,6 +284,9 @@ void bind_class(nb::module_& m) {
           "(misses), how many traces made room for new ones (evictions), and\n"
           "how many there are (size). Functions compiled twice share them.")
       .def_prop_ro(
+          "__doc__",
+          [](const CompiledFunction& self) { return self.fun.attr("__doc__"); })
+      .def_prop_ro(
           "__wrapped__", [](const CompiledFunction& self) { return self.fun; });
 }
 

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import inspect
 import io
 import math
 import os
@@ -418,7 +419,8 @@ class TestArgumentsAndResults:
 
         assert Layer.double(mx.array(2.0)).item() == 4
         assert Layer.double.__name__ == "double"
-        assert Layer.double.__wrapped__.__doc__ == "Doubles."
+        assert Layer.double.__doc__ == "Doubles."
+        assert "x" in inspect.signature(Layer.double).parameters
 
         class Model(nn.Module):
             def __init__(self):
@@ -532,6 +534,16 @@ class TestCapture:
         assert compiled(mx.array(1.0)).item() == 2
         state[0] = mx.array(5.0)
         assert compiled(mx.array(1.0)).item() == 2
+
+    def test_arguments_found_elsewhere_are_an_error(self):
+        x = mx.array([1.0, 2.0])
+        with pytest.raises(ValueError, match="also an argument"):
+            mx.compile(lambda a: a + (x + 1))(x)
+        y = mx.exp(x)
+        with pytest.raises(ValueError, match="also an argument"):
+            mx.compile(lambda a: a + y)(x)
+        mx.eval(y)
+        assert mx.compile(lambda a: a + y)(x).shape == (2,)
 
     def test_as_argument(self):
         compiled = mx.compile(lambda x, state: x + state[0])

@@ -1,5 +1,6 @@
 // Running a function on placeholders and writing down what it built.
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/claims.h"
 #include "graph/tracing.h"
@@ -14,7 +15,12 @@ namespace {
 // used soon after they were made.
 class Recorder {
  public:
-  Recorder(TracedGraph& graph, uint32_t trace) : graph_(graph), trace_(trace) {}
+  Recorder(TracedGraph& graph, uint32_t trace, const std::vector<array>& given)
+      : graph_(graph), trace_(trace) {
+    for (const array& a : given) {
+      given_.insert(a.id());
+    }
+  }
 
   void add_input(const array& placeholder) {
     graph_.inputs.push_back(add_value(placeholder));
@@ -71,8 +77,34 @@ class Recorder {
           "outer function. Pass it as an argument, or declare what holds it as "
           "captured input.");
     }
+    check_constant(a);
     int number = add_value(a);
     graph_.values[number].constant = a;
+  }
+
+  // An argument that the function found by another way, or what was made of it
+  // outside, would stay as it is now in later calls.
+  void check_constant(const array& constant) const {
+    std::unordered_set<std::uintptr_t> seen;
+    std::vector<array> waiting{constant};
+    while (!waiting.empty()) {
+      array a = std::move(waiting.back());
+      waiting.pop_back();
+      if (given_.contains(a.id())) {
+        invalid(
+            "compile",
+            "the function uses an array that is also an argument, without "
+            "taking it from its arguments: ",
+            a.shape(),
+            " ",
+            a.dtype(),
+            ". Use the argument inside, or declare what holds the array as "
+            "captured input.");
+      }
+      if (a.status() == array::unscheduled && seen.insert(a.id()).second) {
+        waiting.insert(waiting.end(), a.inputs().begin(), a.inputs().end());
+      }
+    }
   }
 
   void add_node(const array& a) {
@@ -94,6 +126,7 @@ class Recorder {
 
   TracedGraph& graph_;
   uint32_t trace_;
+  std::unordered_set<std::uintptr_t> given_;
   std::unordered_map<std::uintptr_t, int> known_;
   std::vector<Frame> stack_;
 };
@@ -115,7 +148,7 @@ TracedGraph trace_function(
   // Copies: the function may overwrite the handles it gets.
   std::vector<array> outputs = fun(placeholders);
   GraphLock lock;
-  Recorder recorder(graph, current_trace());
+  Recorder recorder(graph, current_trace(), inputs);
   for (const array& placeholder : placeholders) {
     recorder.add_input(placeholder);
   }
