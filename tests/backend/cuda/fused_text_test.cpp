@@ -9,10 +9,7 @@
 #include <random>
 
 #include "backend/cuda/fused_steps.h"
-
-#ifdef MLX_HAVE_NVRTC
-#include <nvrtc.h>
-#endif
+#include "backend/cuda/program_testing.h"
 
 namespace mlx::core::cuda {
 namespace {
@@ -230,23 +227,6 @@ TEST(FusedText, ShapesAreNoPartOfIt) {
 }
 
 #ifdef MLX_HAVE_NVRTC
-
-// Empty, or what the compiler has against the text.
-std::string complaint(const std::string& text) {
-  nvrtcProgram program = nullptr;
-  nvrtcCreateProgram(&program, text.c_str(), "fused.cu", 0, nullptr, nullptr);
-  const char* options[] = {
-      "--gpu-architecture=sm_90a",
-      "--std=c++20",
-      "--device-as-default-execution-space"};
-  nvrtcResult result = nvrtcCompileProgram(program, 3, options);
-  size_t bytes = 0;
-  nvrtcGetProgramLogSize(program, &bytes);
-  std::string log(bytes, '\0');
-  nvrtcGetProgramLog(program, log.data());
-  nvrtcDestroyProgram(&program);
-  return result == NVRTC_SUCCESS ? "" : log + text;
-}
 
 class FusedTextOf : public testing::TestWithParam<Dtype> {};
 
