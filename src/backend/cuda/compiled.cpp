@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backend/common/layouts.h"
+#include "backend/cuda/batch.h"
 #include "backend/cuda/compiled_list.h"
 #include "backend/cuda/copy.h"
 #include "backend/cuda/elementwise.h"
@@ -181,6 +182,29 @@ void run_elements(
   list.add(op, call, layouts, blocks, *inputs, outputs, e);
 }
 
+// Among small operations that wait in the encoder's list, a few entries more
+// cost less than to end the list and a launch. Single elementwise operations
+// on arrays of one layout are noted there.
+bool belongs_to_list(
+    const FusedProgram& program,
+    const std::vector<array>& inputs,
+    const Shape& shape,
+    Encoder& e) {
+  constexpr size_t kFewSteps = 6;
+  size_t size = element_count(shape);
+  auto is_known = [&](const FusedStep& step) {
+    return step.kind != FusedStep::Kind::reduce && batches(step.dtype);
+  };
+  auto is_plain = [&](const array& in) {
+    return batches(in.dtype()) &&
+           (is_number(in) || (in.size() == size && in.flags().row_contiguous));
+  };
+  return e.is_collecting() && size <= BatchEntry::most_elements &&
+         program.steps.size() <= kFewSteps &&
+         std::all_of(program.steps.begin(), program.steps.end(), is_known) &&
+         std::all_of(inputs.begin(), inputs.end(), is_plain);
+}
+
 }  // namespace
 
 void compiled(
@@ -193,7 +217,7 @@ void compiled(
   bool is_rows = program.has_reductions();
   bool has_rows = !shape.empty() && shape.back() > 1;
   if (element_count(shape) == 0 || !FusedCall::fits(program) ||
-      (is_rows && !has_rows)) {
+      (is_rows && !has_rows) || belongs_to_list(program, inputs, shape, e)) {
     compiled_by_steps(op, inputs, outputs, e);
   } else if (is_rows) {
     compiled_rows(op, inputs, shape, outputs, e);

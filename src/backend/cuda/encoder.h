@@ -104,6 +104,8 @@ class Encoder {
   /// Whether the operation under way may be noted in the list of small ones:
   /// all its arrays are this stream's own.
   bool can_batch() const { return !met_others_; }
+  /// Whether operations have been noted that are not launched yet.
+  bool is_collecting() const { return list_.count() > 0; }
   /// Notes it; what is launched later comes after it.
   void batch(const BatchEntry& entry);
   /// Work of another kind that waits for more like it. Of this and the list of

@@ -299,6 +299,28 @@ TEST_F(CudaCompiled, StepsOverManyArrays) {
   }
 }
 
+// Between small operations, which wait for each other in a list.
+TEST_F(CudaCompiled, AmongSmallOperations) {
+  std::mt19937 rng(32);
+  Stream s = fused_stream();
+  for (Dtype t : {float32, float16, bfloat16}) {
+    array x = on_device(random_array(rng, {1000}, t, false));
+    array y = on_device(random_array(rng, {1000}, t, false));
+    auto primitive = std::make_shared<Compiled>(s, gelu(t));
+    array got = x;
+    array want = x;
+    for (int k = 0; k < 5; ++k) {
+      got = add(nodes_of(primitive, gelu_inputs(multiply(got, y, s)))[0], y, s);
+      array z = multiply(want, y, s);
+      eval(z);
+      want = add(run_single(gelu(t), gelu_inputs(z))[0], y, s);
+      eval(want);
+    }
+    eval(got);
+    expect_same_bits(got, want);
+  }
+}
+
 // Each call reads what the one before has written, or writes what it has read.
 TEST_F(CudaCompiled, CallsThatDependAreKeptApart) {
   std::mt19937 rng(31);
