@@ -6,19 +6,22 @@
 // up to four rows the second numbers are columns that would be free.
 //
 // A product adds in any order, so lanes take features and keys as memory has
-// them: 16 bytes of a row at a time, of which a lane copies what it will use
-// itself into a ring in shared memory, two steps ahead. 64 KB of a
-// multiprocessor are under way then. The lane l of a warp has
+// them: 16 bytes of a row at a time, straight into registers, the next keys
+// asked for when these are multiplied, the next values likewise: 64 KB of a
+// multiprocessor are under way. (Copies into shared memory, which take no
+// registers, came to two thirds of the bandwidth.) The lane l of a warp has
 //   of keys     l/4 and l/4 + 8: features 8(l%4) and on of every 32,
 //   of values   2(l%4), 2(l%4)+1 and 8 more: features 8(l/4) and on of every
 //               64, two keys being brought together feature by feature,
 //   of scores   the row l/4, keys 2(l%4), 2(l%4)+1 and 8 more, just as the
 //               second product wants the weights,
 //   of results  the rows 2(l%4) and the next, features as of values.
+//
+// Splits take steps of keys in turn, so that what all read at a time lies
+// together.
 #pragma once
 
 #include "backend/cuda/attention_few.cuh"
-#include "backend/cuda/device/copy_async.cuh"
 #include "backend/cuda/device/mma.cuh"
 #include "backend/cuda/device/row.cuh"
 
@@ -26,82 +29,85 @@ namespace mlx::core::cuda {
 
 constexpr int kTensorWarps = 4;
 constexpr int kTensorThreads = 32 * kTensorWarps;
-constexpr int kTensorStages = 3;
 constexpr int kTensorKeys = 16;  // of a warp at a time
 constexpr int kTensorStep = kTensorKeys * kTensorWarps;
 
-/// The keys and values of a warp's steps on their way through slots of 16
-/// bytes, which are the lane's own. There is room for 64 * chunks features.
+/// 16 bytes that are read once.
+__device__ __forceinline__ uint4 load_once(const void* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
+/// A lane's keys and values of a step, and where it reads those of the next.
+/// There is room for 64 * chunks features.
 template <typename T, int chunks>
 struct TensorKeys {
-  static constexpr int slots = 8 * chunks;  // half of them for values
-  static constexpr size_t bytes =
-      size_t(16) * kTensorThreads * slots * kTensorStages;
-
-  uint4* mine;  // slots lie kTensorThreads apart
-  const T* keys;
-  const T* values;
-  const T* key;  // the lane's first, were the step's first key 0
+  uint4 keys[2][2 * chunks];
+  uint4 values[4][chunks];
+  const T* key;
   const T* value;
   int64_t key_stride;
   int64_t value_stride;
-  int features;  // from the lane's first on
+  int key_features;  // from the lane's first on
   int value_features;
-  int end;  // of the keys, counted from the lane's first
-  int value_end;
+  bool fills;  // no room is left over
+  int step;
+  int end;
 
-  __device__ __forceinline__
-  TensorKeys(const AttentionProblem& p, const FewBlock& block, uint4* shared) {
+  __device__ __forceinline__ TensorKeys(
+      const AttentionProblem& p, const FewBlock& block, int base, int step)
+      : key_stride(p.k_strides[2]),
+        value_stride(p.v_strides[2]),
+        step(step),
+        end(p.keys) {
     int outer = static_cast<int>(threadIdx.x % 32 / 4);
     int inner = static_cast<int>(threadIdx.x % 4);
-    mine = shared + threadIdx.x;
-    keys = block.keys<T>(p);
-    values = block.values<T>(p);
-    key_stride = p.k_strides[2];
-    value_stride = p.v_strides[2];
-    key = keys + outer * key_stride + 8 * inner;
-    value = values + 2 * inner * value_stride + 8 * outer;
-    features = p.features - 8 * inner;
+    key = block.keys<T>(p) + (base + outer) * key_stride + 8 * inner;
+    value = block.values<T>(p) + (base + 2 * inner) * value_stride + 8 * outer;
+    key_features = p.features - 8 * inner;
     value_features = p.value_features - 8 * outer;
-    end = block.end - outer;
-    value_end = block.end - 2 * inner;
+    fills = p.features == 64 * chunks && p.value_features == 64 * chunks;
   }
-  __device__ __forceinline__ uint4* slot(int stage, int which) const {
-    return mine + (stage * slots + which) * kTensorThreads;
-  }
-  /// Pack c of the lane's key number 0 or 1.
-  __device__ __forceinline__ uint4 key_pack(int stage, int i, int c) const {
-    return *slot(stage, i * 2 * chunks + c);
-  }
-  /// Pack c of the lane's value number 0 to 3.
-  __device__ __forceinline__ uint4 value_pack(int stage, int i, int c) const {
-    return *slot(stage, 4 * chunks + i * chunks + c);
-  }
-  /// Begins to copy the step whose first key is `base`.
-  __device__ __forceinline__ void fetch(int stage, int base) const {
+  /// The keys from `base` on, as far as there are any, and on to the next.
+  __device__ __forceinline__ void load_keys(int base) {
+    bool whole = fills && base + kTensorKeys <= end;
+    int left = end - base - static_cast<int>(threadIdx.x % 32 / 4);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      int at = base + 8 * i;
-      const T* from = key + at * key_stride;
 #pragma unroll
       for (int c = 0; c < 2 * chunks; ++c) {
-        bool exists = at < end && 32 * c < features;
-        uint4* to = slot(stage, i * 2 * chunks + c);
-        copy_or_clear(to, exists ? from + 32 * c : keys, exists);
+        const T* from = key + 8 * i * key_stride + 32 * c;
+        if (whole) {
+          keys[i][c] = load_once(from);
+        } else {
+          bool exists = 8 * i < left && 32 * c < key_features;
+          keys[i][c] = exists ? load_once(from) : uint4{};
+        }
       }
     }
+    key += step * key_stride;
+  }
+  __device__ __forceinline__ void load_values(int base) {
+    bool whole = fills && base + kTensorKeys <= end;
+    int left = end - base - static_cast<int>(threadIdx.x % 4) * 2;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      int at = base + i % 2 + 8 * (i / 2);
-      const T* from = value + at * value_stride;
+      int row = i % 2 + 8 * (i / 2);
 #pragma unroll
       for (int c = 0; c < chunks; ++c) {
-        bool exists = at < value_end && 64 * c < value_features;
-        uint4* to = slot(stage, 4 * chunks + i * chunks + c);
-        copy_or_clear(to, exists ? from + 64 * c : values, exists);
+        const T* from = value + row * value_stride + 64 * c;
+        if (whole) {
+          values[i][c] = load_once(from);
+        } else {
+          bool exists = row < left && 64 * c < value_features;
+          values[i][c] = exists ? load_once(from) : uint4{};
+        }
       }
     }
-    close_copies();
+    value += step * value_stride;
   }
 };
 
@@ -135,21 +141,22 @@ struct TensorRows {
 
   /// Products of the row and the lane's four keys.
   __device__ __forceinline__ void multiply(
-      const TensorKeys<T, chunks>& keys, int stage, float (&score)[4]) const {
-    float products[2][4] = {};
+      const TensorKeys<T, chunks>& from, float scale, float (&score)[4]) const {
+    float products[4][4] = {};  // two each, which wait for each other less
 #pragma unroll
     for (int c = 0; c < 2 * chunks; ++c) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        uint4 k = keys.key_pack(stage, i, c);
+        const uint4& k = from.keys[i][c];
         const uint4& q = query[c];
         multiply_tiles<T>(products[i], q.x, 0, q.y, 0, k.x, k.y);
-        multiply_tiles<T>(products[i], q.z, 0, q.w, 0, k.z, k.w);
+        multiply_tiles<T>(products[i + 2], q.z, 0, q.w, 0, k.z, k.w);
       }
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      score[i] = products[i / 2][i % 2];
+      float sum = products[i / 2][i % 2] + products[i / 2 + 2][i % 2];
+      score[i] = sum * scale;
     }
   }
 
@@ -198,16 +205,13 @@ struct TensorRows {
   }
 
   __device__ __forceinline__ void add(
-      const TensorWeights& weights,
-      const TensorKeys<T, chunks>& keys,
-      int stage) {
+      const TensorWeights& weights, const TensorKeys<T, chunks>& from) {
 #pragma unroll
     for (int c = 0; c < chunks; ++c) {
       uint32_t v[4][4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        uint4 pack = keys.value_pack(stage, i, c);
-        memcpy(v[i], &pack, 16);
+        memcpy(v[i], &from.values[i][c], 16);
       }
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -256,54 +260,58 @@ struct TensorRows {
   }
 };
 
+template <int chunks>
+inline constexpr int kTensorBlocks = chunks == 1   ? 4
+                                     : chunks == 2 ? 2
+                                                   : 1;
+
 template <typename T, int chunks, int rows>
-__global__ void __launch_bounds__(kTensorThreads) attention_few_tensor(
-    const __grid_constant__ AttentionProblem p,
-    int splits,
-    int keys_per_split,
-    float* partial) {
-  using Keys = TensorKeys<T, chunks>;
-  using Found = FewFound<rows, 64 * chunks>;
-  static_assert(sizeof(Found) * kTensorWarps <= Keys::bytes);
-  constexpr int kAhead = kTensorStages - 1;
-  extern __shared__ uint4 shared[];
+__global__ void __launch_bounds__(kTensorThreads, (kTensorBlocks<chunks>))
+    attention_few_tensor(
+        const __grid_constant__ AttentionProblem p,
+        int splits,
+        int keys_per_split,
+        float* partial) {
+  __shared__ FewFound<rows, 64 * chunks> found[kTensorWarps];
   FewBlock block(p, rows, splits, keys_per_split);
-  Keys keys(p, block, shared);
   int lane = static_cast<int>(threadIdx.x % 32);
   int warp = static_cast<int>(threadIdx.x / 32);
-  int base = block.first_key + kTensorKeys * warp;
-#pragma unroll
-  for (int i = 0; i < kAhead; ++i) {
-    keys.fetch(i, base + i * kTensorStep);
+  int base = block.split * kTensorStep + warp * kTensorKeys;
+  int step = splits * kTensorStep;
+  TensorKeys<T, chunks> keys(p, block, base, step);
+  if (base < p.keys) {
+    keys.load_keys(base);
+    keys.load_values(base);
   }
   FewRow<T> row(p, block, lane / 4 % rows);
   TensorRows<T, chunks, rows> state(row, p.features);
   float scale = p.scale * kLog2E;
   bool is_plain = sees_all(p);
-  int stage = 0;
-  for (; base < block.end; base += kTensorStep) {
-    keys.fetch(stage == 0 ? kAhead : stage - 1, base + kAhead * kTensorStep);
-    await_copies<kAhead>();
+  for (; base < p.keys; base += step) {
+    bool has_next = base + step < p.keys;
     float score[4];
-    state.multiply(keys, stage, score);
+    state.multiply(keys, scale, score);
+    if (has_next) {
+      keys.load_keys(base + step);
+    }
+    if (!is_plain || base + kTensorKeys > p.keys) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      int key = base + 8 * (i / 2) + lane % 4 * 2 + i % 2;
-      score[i] *= scale;
-      if (key >= block.end) {
-        score[i] = -INFINITY;
-      } else if (!is_plain) {
-        score[i] = row.masked(p, score[i], key);
+      for (int i = 0; i < 4; ++i) {
+        int key = base + 8 * (i / 2) + lane % 4 * 2 + i % 2;
+        if (key >= p.keys) {
+          score[i] = -INFINITY;
+        } else if (!is_plain) {
+          score[i] = row.masked(p, score[i], key);
+        }
       }
     }
     state.raise(score);
     TensorWeights weights = state.weigh(score);
-    state.add(weights, keys, stage);
-    stage = stage == kAhead ? 0 : stage + 1;
+    state.add(weights, keys);
+    if (has_next) {
+      keys.load_values(base + step);
+    }
   }
-  await_copies<0>();
-  __syncthreads();  // nobody reads or fills the ring any more
-  auto* found = reinterpret_cast<Found*>(shared);
   state.leave(found[warp]);
   __syncthreads();
   finish_block<T, rows, 64 * chunks>(p, block, found, splits, partial);
@@ -316,7 +324,7 @@ void launch_tensor(const AttentionProblem& p, Encoder& e) {
       kTensorThreads,
       rows,
       kTensorStep,
-      TensorKeys<T, chunks>::bytes};
+      0};
   static const size_t at_a_time = blocks_at_a_time(few);
   launch_few<T>(few, at_a_time, p, e);
 }

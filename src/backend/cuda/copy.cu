@@ -42,6 +42,20 @@ __global__ void copy_elements(
   }
 }
 
+// By one access: packs that are put together element by element would else be
+// written so.
+template <typename T, int pack>
+__device__ __forceinline__ void store_whole(T* to, const Pack<T, pack>& from) {
+  if constexpr (sizeof(from) == 16) {
+    uint32_t words[4];
+    memcpy(words, &from, 16);
+    *reinterpret_cast<uint4*>(to) =
+        make_uint4(words[0], words[1], words[2], words[3]);
+  } else {
+    store_pack(to, from);
+  }
+}
+
 // Tiles of 64 x 64 elements: `rows` run along the axis that neighbours in
 // `to`, `columns` along the one that neighbours in `from`. With packs a thread
 // moves 16 bytes at a time on both sides.
@@ -117,7 +131,7 @@ __global__ void __launch_bounds__(kThreads, (kTileBlocks<T, pack>))
       for (int i = 0; i < pack; ++i) {
         moved[i] = tile[across + i][column];
       }
-      store_pack(to, moved);
+      store_whole(to, moved);
     }
     to += kStep * plan.column_stride;
   }
