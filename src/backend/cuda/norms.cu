@@ -46,13 +46,12 @@ __device__ __forceinline__ compute_t<T> power_of(
   return power;
 }
 
-// Up to 512 threads a row, 64 bytes of it and of what it is scaled by in flight
-// for each of them: 64 KiB of rows on a processor at 64 registers, 56 KiB at
-// the 72 that a bias wants. Moves each element in and out once. An absent
+// Up to 512 threads a row, 64 bytes of it and of its weights in flight for each
+// of them: 64 KiB of rows on a processor at 64 registers, which is why a bias
+// is read only when it is wanted. Moves each element in and out once. An absent
 // weight is 1, an absent bias -0, which leave what they meet as it is.
 template <typename T, int K, bool centered>
-__global__ void __maxnreg__(kHeldRegisters + (centered ? 8 : 0))
-    norm_held(Rows<T> a) {
+__global__ void __maxnreg__(kHeldRegisters) norm_held(Rows<T> a) {
   using A = compute_t<T>;
   constexpr int N = pack_size_v<T>;
   using Row = HeldRow<T, K>;
@@ -70,11 +69,6 @@ __global__ void __maxnreg__(kHeldRegisters + (centered ? 8 : 0))
   if (a.weight) {
     weight.load(a.weight, n);
   }
-  Row bias;
-  bias.fill(-A(0));
-  if (centered && a.bias) {
-    bias.load(a.bias, n);
-  }
   A share = A(1) / static_cast<A>(n);
   A mean = A(0);
   if constexpr (centered) {
@@ -89,7 +83,6 @@ __global__ void __maxnreg__(kHeldRegisters + (centered ? 8 : 0))
     }
     mean = combine(mean, A(0), SumOf()) * share;
     held.stay_joined();
-    bias.stay_joined();
   }
   A power = A(0);
 #pragma unroll
@@ -106,16 +99,26 @@ __global__ void __maxnreg__(kHeldRegisters + (centered ? 8 : 0))
   for (int k = 0; k < K; ++k) {
     A x[N];
     A w[N];
-    A b[N];
     held.packs[k].split(x);
     weight.packs[k].split(w);
-    bias.packs[k].split(b);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       x[i] = (x[i] - mean) * factor * w[i];
-      x[i] = centered ? x[i] + b[i] : x[i];
     }
-    if (Row::place(k) < n && row < a.rows) {
+    bool exists = Row::place(k) < n && row < a.rows;
+    if constexpr (centered) {
+      RowPack<T> bias = RowPack<T>::of(-A(0));
+      if (exists && a.bias) {
+        bias.load(a.bias + Row::place(k));
+      }
+      A b[N];
+      bias.split(b);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        x[i] += b[i];
+      }
+    }
+    if (exists) {
       RowPack<T> pack;
       pack.join(x);
       pack.store(y + Row::place(k));

@@ -66,13 +66,15 @@ void launch_qmv(const QmmArgs& args, Encoder& e) {
   int64_t line_blocks = (w.rows + kLines - 1) / kLines;
   int64_t row_blocks = (args.rows + kRowsOfBlock - 1) / kRowsOfBlock;
   // All blocks at once, with as many warps as then fit: alike on the four parts
-  // of a multiprocessor.
-  constexpr int64_t kMostWarps = 16384 / (32 * kQmvRegisters<Tiles>)*4;
+  // of a multiprocessor. Where fewer than four or two would fit, blocks of four
+  // take turns.
+  constexpr int64_t kMostWarps = 16384 / (32 * kQmvRegisters<Rows, Tiles>)*4;
+  constexpr int64_t kFewestWarps = Rows == 1 ? 4 : 2;
   int64_t processors = device_facts().multiprocessors;
   int64_t blocks = (line_blocks * row_blocks + processors - 1) / processors;
   int64_t warps = std::min<int64_t>(kMostWarps / blocks, 16);
   warps = warps > 4 ? warps / 4 * 4 : warps;
-  warps = std::min(warps < 2 ? 4 : warps, rounds);
+  warps = std::min(warps < kFewestWarps ? 4 : warps, rounds);
   auto addresses = reinterpret_cast<uintptr_t>(w.scales) |
                    reinterpret_cast<uintptr_t>(w.biases);
   QmvParams<T> p{

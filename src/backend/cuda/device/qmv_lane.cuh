@@ -12,8 +12,10 @@ inline constexpr int kQmvStrips = Tiles == 1 ? 1 : 2;
 template <int Tiles>
 inline constexpr int kQmvLines = 16 * kQmvStrips<Tiles>;
 constexpr int kQmvRound = 8;  // groups
-template <int Tiles>
-inline constexpr int kQmvRegisters = Tiles == 1   ? 72
+/// One row is limited by what is on its way, which stays in registers.
+template <int Rows, int Tiles>
+inline constexpr int kQmvRegisters = Rows == 1    ? 128
+                                     : Tiles == 1 ? 72
                                      : Tiles == 2 ? 160
                                                   : 224;
 
@@ -44,7 +46,8 @@ struct QmvShape {
   /// Loads of all slots, of a round, and under way.
   static constexpr int loads = slots * Group / (4 * codes);
   static constexpr int all_loads = kQmvRound * Group / (4 * codes);
-  static constexpr int ring = all_loads < 8 / words ? all_loads : 8 / words;
+  static constexpr int most = (Rows == 1 ? 16 : 8) / words;
+  static constexpr int ring = all_loads < most ? all_loads : most;
   static_assert(all_loads % ring == 0 && codes % 8 == 0);
 };
 
