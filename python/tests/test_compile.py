@@ -241,6 +241,32 @@ class TestFusion:
         assert mx.allclose(got, norm(x, w), rtol=1e-5, atol=1e-6)
         assert len(nodes_of(mx.compile(norm)(x, w))) == 1
 
+    @pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16])
+    @pytest.mark.parametrize("n", [5, 1000])
+    def test_norms_and_softmax_join_their_neighbours(self, n, dtype):
+        def softmax(x, w, b):
+            return mx.softmax(x * 0.5, axis=-1) * w
+
+        def rms(x, w, b):
+            return mx.fast.rms_norm(x + b, w, 1e-5) * mx.sigmoid(x)
+
+        def layer(x, w, b):
+            return mx.maximum(mx.fast.layer_norm(x, w, b, 1e-5), 0)
+
+        x, w, b = (a.astype(dtype) for a in (normal(300, n), normal(n), normal(n)))
+        mx.eval(x, w, b)
+        bound = 1e-5 if dtype == mx.float32 else float(mx.finfo(dtype).eps) * 4
+        for fun in (softmax, rms, layer):
+            got = mx.compile(fun)(x, w, b)
+            assert len(nodes_of(got)) == 1
+            assert nodes_of(got)[0].startswith("Compiled")
+            assert mx.allclose(got, fun(x, w, b), rtol=bound, atol=bound)
+
+    def test_norms_alone_stay(self):
+        x, w = normal(300, 100), normal(100)
+        compiled = mx.compile(lambda x, w: mx.fast.rms_norm(x, w, 1e-5))
+        assert nodes_of(compiled(x, w)) == ["RMSNorm"]
+
     def test_no_circle(self):
         # A part that held both exp and the sum would need the product first.
         def fun(x, w):

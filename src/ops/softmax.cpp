@@ -119,6 +119,14 @@ array softmax_change(const array& y, const array& change) {
 
 }  // namespace
 
+array Softmax::compose(const std::vector<array>& inputs) const {
+  Dtype dtype = inputs[0].dtype();
+  Stream s = const_cast<Softmax*>(this)->stream();
+  array x = astype(inputs[0], dtype == float64 ? float64 : float32, s);
+  array e = exp(subtract(x, max(x, -1, true, s), s), s);
+  return astype(divide(e, sum(e, -1, true, s), s), dtype, s);
+}
+
 std::vector<Shape> Softmax::output_shapes(const std::vector<array>& inputs) {
   return {inputs[0].shape()};
 }

@@ -2,16 +2,18 @@
 // the input instead of four passes.
 #pragma once
 
+#include "ops/row_wise.h"
 #include "ops/rules.h"
 #include "ops/structured.h"
 
 namespace mlx::core {
 
 /// Real floating types.
-class Softmax final : public Structured<Softmax> {
+class Softmax final : public Structured<Softmax>, public RowWise {
  public:
   using Structured::Structured;
   static constexpr const char* kName = "Softmax";
+  array compose(const std::vector<array>& inputs) const override;
   MLX_ALL_RULES()
 };
 

@@ -148,6 +148,10 @@ TracedGraph compile_trace(
   bool verbose = std::getenv("MLX_COMPILE_VERBOSE") != nullptr;
   std::string report;
   if (mode != CompileMode::no_fuse) {
+    expand(graph);
+    if (mode != CompileMode::no_simplify) {
+      simplify(graph);
+    }
     fuse(graph, verbose ? &report : nullptr);
   }
   if (verbose) {

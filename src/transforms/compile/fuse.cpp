@@ -88,22 +88,9 @@ class Fuser {
       const TracedValue& in = graph_.values[node.inputs[0]];
       int last = static_cast<int>(in.shape.size()) - 1;
       bool over_rows = params.axes == std::vector<int>{last};
-      return over_rows && suits_rows(in) ? Kind::reduce : Kind::other;
+      return over_rows && suits_rows(graph_, in) ? Kind::reduce : Kind::other;
     }
     return Kind::other;
-  }
-
-  bool suits_rows(const TracedValue& in) const {
-    if (in.dtype == complex64) {
-      return false;
-    }
-    if (graph_.shapeless) {
-      return true;
-    }
-    int64_t length = in.shape.back();
-    int64_t size = size_of(in.shape);
-    return length > 1 && size > 0 &&
-           (length <= kLongRow || size / length >= kManyRows);
   }
 
   const Shape& result_shape(int n) const {
@@ -469,6 +456,19 @@ class Fuser {
 };
 
 }  // namespace
+
+bool suits_rows(const TracedGraph& graph, const TracedValue& value) {
+  if (value.dtype == complex64 || value.shape.empty()) {
+    return false;
+  }
+  if (graph.shapeless) {
+    return true;
+  }
+  int64_t length = value.shape.back();
+  int64_t size = size_of(value.shape);
+  return length > 1 && size > 0 &&
+         (length <= kLongRow || size / length >= kManyRows);
+}
 
 void fuse(TracedGraph& graph, std::string* report) {
   Fuser(graph, report).run();

@@ -64,6 +64,13 @@ TracedGraph trace_function(
 /// nothing.
 void simplify(TracedGraph& graph);
 
+/// Whether rows of such a value can be reduced inside of a fused part.
+bool suits_rows(const TracedGraph& graph, const TracedValue& value);
+
+/// Takes operations along rows apart that can be fused with a neighbour; final
+/// shapes wanted.
+void expand(TracedGraph& graph);
+
 /// Replaces connected elementwise operations and reductions of the last axis
 /// by fused parts. With `report`, says what and why.
 void fuse(TracedGraph& graph, std::string* report = nullptr);
