@@ -73,41 +73,47 @@ struct TensorKeys {
   }
   /// The keys from `base` on, as far as there are any, and on to the next.
   __device__ __forceinline__ void load_keys(int base) {
-    bool whole = fills && base + kTensorKeys <= end;
-    int left = end - base - static_cast<int>(threadIdx.x % 32 / 4);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-      for (int c = 0; c < 2 * chunks; ++c) {
-        const T* from = key + 8 * i * key_stride + 32 * c;
-        if (whole) {
-          keys[i][c] = load_once(from);
-        } else {
-          bool exists = 8 * i < left && 32 * c < key_features;
-          keys[i][c] = exists ? load_once(from) : uint4{};
-        }
-      }
+    if (fills && base + kTensorKeys <= end) {
+      load_keys_of<true>(0);
+    } else {
+      load_keys_of<false>(end - base - static_cast<int>(threadIdx.x % 32 / 4));
     }
     key += step * key_stride;
   }
   __device__ __forceinline__ void load_values(int base) {
-    bool whole = fills && base + kTensorKeys <= end;
-    int left = end - base - static_cast<int>(threadIdx.x % 4) * 2;
+    if (fills && base + kTensorKeys <= end) {
+      load_values_of<true>(0);
+    } else {
+      load_values_of<false>(end - base - static_cast<int>(threadIdx.x % 4) * 2);
+    }
+    value += step * value_stride;
+  }
+
+ private:
+  template <bool all>
+  __device__ __forceinline__ void load_keys_of(int left) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+      for (int c = 0; c < 2 * chunks; ++c) {
+        bool exists = all || (8 * i < left && 32 * c < key_features);
+        const T* from = key + 8 * i * key_stride + 32 * c;
+        keys[i][c] = exists ? load_once(from) : uint4{};
+      }
+    }
+  }
+  template <bool all>
+  __device__ __forceinline__ void load_values_of(int left) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       int row = i % 2 + 8 * (i / 2);
 #pragma unroll
       for (int c = 0; c < chunks; ++c) {
+        bool exists = all || (row < left && 64 * c < value_features);
         const T* from = value + row * value_stride + 64 * c;
-        if (whole) {
-          values[i][c] = load_once(from);
-        } else {
-          bool exists = row < left && 64 * c < value_features;
-          values[i][c] = exists ? load_once(from) : uint4{};
-        }
+        values[i][c] = exists ? load_once(from) : uint4{};
       }
     }
-    value += step * value_stride;
   }
 };
 
