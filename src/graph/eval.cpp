@@ -230,7 +230,7 @@ class Run {
     try {
       backend.submit(std::move(slot), context_);
     } catch (const std::exception& e) {
-      context_->error.set_message(std::make_shared<std::string>(e.what()));
+      fail(backend, s, outputs, e.what());
       throw;
     }
     for (const array& out : outputs) {
@@ -241,6 +241,23 @@ class Run {
         it->second.set_posted();
       }
     }
+  }
+
+  // What was not even submitted gets an event of its own with the error: what
+  // came before it is not lost.
+  static void fail(
+      Backend& backend,
+      Stream s,
+      const std::vector<array>& outputs,
+      const char* message) {
+    auto context = std::make_shared<EvalContext>();
+    context->error.set_message(std::make_shared<std::string>(message));
+    Event event(s);
+    for (const array& out : outputs) {
+      out.attach_event(event);
+    }
+    backend.signal(s, event, context);
+    event.set_posted();
   }
 
   // Whether the array was submitted by this run: its stream's order, or a
