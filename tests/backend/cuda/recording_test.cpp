@@ -76,6 +76,43 @@ TEST_F(CudaTest, MemoryOfARecordingIsNobodyElses) {
   EXPECT_LE(get_active_memory(), active);
 }
 
+// Blocks meet in the kernels of such lists by a count that goes on over
+// replays and what runs between them.
+TEST_F(CudaTest, ReplayOfAListThatAllMultiprocessorsShare) {
+  Stream s = default_stream(Device::gpu);
+  array ones = full({64, 64}, 0.25f, float32, s);
+  std::vector<array> w = quantize(ones, 32, 8, "affine", std::nullopt, s);
+  mlx::core::eval(w);
+  auto product = [&](const array& x) {
+    return quantized_matmul(x, w[0], w[1], w[2], true, 32, 8, "affine", s);
+  };
+  array x = full({1, 64}, 1.0f, float32, s);
+  auto chain = [&] {
+    std::vector<array> nodes{x};
+    for (int i = 0; i < 4; ++i) {
+      nodes.push_back(product(nodes.back()));
+      nodes.push_back(multiply(nodes.back(), x, s));
+    }
+    return nodes;
+  };
+  x.eval();
+  mlx::core::eval(chain().back());  // so that no kernel is loaded meanwhile
+  std::vector<array> nodes = chain();
+  auto context = std::make_shared<EvalContext>();
+  auto recording = backend_->record(s, [&] {
+    for (size_t i = 1; i < nodes.size(); ++i) {
+      backend_->submit(nodes[i], context);
+    }
+  });
+  for (int i = 0; i < 3; ++i) {
+    recording->replay();
+    EXPECT_NEAR(chain().back().data<float>()[63], 65536.0f, 1.0f);
+  }
+  backend_->synchronize(s);
+  nodes.back().set_status(array::available);
+  EXPECT_NEAR(nodes.back().data<float>()[0], 65536.0f, 1.0f);
+}
+
 TEST_F(CudaTest, AnErrorWhileRecordingLeavesTheStreamUsable) {
   Stream s = default_stream(Device::gpu);
   EXPECT_THROW(
