@@ -32,32 +32,55 @@ __device__ __forceinline__ void run_entry(const BatchEntry& entry) {
   }
 }
 
-// A block's own way through the list: the entries that are its or all blocks',
-// and the meetings before each.
-struct Way {
-  int at = 0;        // the entry, or the count
-  int meetings = 0;  // before it, after the entry before
+// Of a list, what a block needs. Entries come from the memory of constants,
+// which is far away when first read, so all are brought at the beginning.
+struct WideList {
+  BatchEntry entries[kWideEntries];
+  BatchHead heads[kWideEntries];
+  // What is this block's or all blocks', and the meetings before it.
+  uint8_t mine[kWideEntries];
+  uint8_t meetings[kWideEntries];
+  int mine_count;
+  int all_meetings;
 
-  __device__ __forceinline__ void find(const BatchHead* heads, int count) {
-    meetings = 0;
-    for (; at < count; ++at) {
-      meetings += heads[at].after_meeting ? 1 : 0;
-      if (heads[at].block == BatchHead::all || heads[at].block == blockIdx.x) {
-        return;
+  // By the first warp.
+  __device__ __forceinline__ void find_mine(int count) {
+    int lane = static_cast<int>(threadIdx.x);
+    unsigned before = (1u << lane) - 1;
+    int found = 0;
+    int met = 0;
+    for (int base = 0; base < count; base += 32) {
+      int i = base + lane;
+      BatchHead head = i < count ? heads[i] : BatchHead{};
+      bool meets = i < count && head.after_meeting;
+      bool is_mine = i < count &&
+                     (head.block == BatchHead::all || head.block == blockIdx.x);
+      unsigned all_meet = __ballot_sync(0xffffffffu, meets);
+      unsigned all_mine = __ballot_sync(0xffffffffu, is_mine);
+      if (is_mine) {
+        int at = found + __popc(all_mine & before);
+        mine[at] = static_cast<uint8_t>(i);
+        meetings[at] = static_cast<uint8_t>(
+            met + __popc(all_meet & before) + (meets ? 1 : 0));
       }
+      found += __popc(all_mine);
+      met += __popc(all_meet);
+    }
+    if (lane == 0) {
+      mine_count = found;
+      all_meetings = met;
     }
   }
 };
 
-// Entries lie in the memory of constants, far away when first read: the next
-// is brought while the one before is done.
-__device__ __forceinline__ void bring(const BatchEntry& from, BatchEntry& to) {
-  static_assert(sizeof(BatchEntry) % 4 == 0 && sizeof(BatchEntry) <= 4 * 32);
-  unsigned lane = threadIdx.x % 32;
-  if (threadIdx.x / 32 == kWideThreads / 32 - 1 &&
-      lane < sizeof(BatchEntry) / 4) {
-    reinterpret_cast<uint32_t*>(&to)[lane] =
-        reinterpret_cast<const uint32_t*>(&from)[lane];
+template <typename T>
+__device__ __forceinline__ void bring(const T* from, T* to, int count) {
+  constexpr int kWords = sizeof(T) / sizeof(uint32_t);
+  static_assert(sizeof(T) % sizeof(uint32_t) == 0);
+  auto* words = reinterpret_cast<const uint32_t*>(from);
+  for (auto i = static_cast<int>(threadIdx.x); i < count * kWords;
+       i += kWideThreads) {
+    reinterpret_cast<uint32_t*>(to)[i] = words[i];
   }
 }
 
@@ -66,37 +89,35 @@ __global__ void __launch_bounds__(kWideThreads, 1) run_wide(
     const __grid_constant__ BatchHeads<kWideEntries> heads,
     const __grid_constant__ Batch<kWideEntries> batch,
     unsigned long long* arrivals) {
-  __shared__ BatchEntry slots[2];
+  __shared__ WideList list;
   GridBarrier barrier(arrivals);
-  int slot = 0;
-  Way way;
-  way.find(heads.heads, count);
-  if (way.at < count) {
-    bring(batch.entries[way.at], slots[slot]);
+  for (auto i = static_cast<int>(threadIdx.x); i < count; i += kWideThreads) {
+    list.heads[i] = heads.heads[i];
+  }
+  bring(batch.entries, list.entries, count);
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    list.find_mine(count);
   }
   __syncthreads();
-  while (way.at < count) {
-    const BatchEntry& entry = slots[slot];
-    Way next{way.at + 1};
-    next.find(heads.heads, count);
-    for (int i = 0; i < way.meetings; ++i) {
+  int met = 0;
+  for (int step = 0; step <= list.mine_count; ++step) {
+    bool ends = step == list.mine_count;
+    const BatchEntry& entry = list.entries[ends ? 0 : list.mine[step]];
+    int due = ends ? list.all_meetings : list.meetings[step];
+    bool asks = !ends && entry.kind == BatchKind::quantized_row;
+    for (; met < due; ++met) {
       barrier.arrive();
-      if (i == 0 && entry.kind == BatchKind::quantized_row) {
+      if (asks) {
         prefetch_lines(entry);
+        asks = false;
       }
       barrier.wait();
     }
-    slot ^= 1;
-    if (next.at < count) {
-      bring(batch.entries[next.at], slots[slot]);
+    if (!ends) {
+      run_entry(entry);
+      __syncthreads();
     }
-    run_entry(entry);
-    __syncthreads();
-    way = next;
-  }
-  for (int i = 0; i < way.meetings; ++i) {
-    barrier.arrive();
-    barrier.wait();
   }
 }
 

@@ -171,7 +171,7 @@ constexpr int kWideEntries = 160;
 constexpr int kWideThreads = 512;
 constexpr int kMostBlocks = 254;
 /// The depth of products and the features of a head that lists know.
-constexpr int kBatchDepth = 8192;
+constexpr int kBatchDepth = 4096;
 constexpr int kBatchFeatures = 128;
 
 using BatchKernelFew = void (*)(int count, Batch<kFewEntries>);

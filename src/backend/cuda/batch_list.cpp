@@ -183,13 +183,14 @@ void BatchList::add(const BatchEntry& entry, int blocks) {
   head.after_meeting = block == kMustMeet;
   if (head.after_meeting) {
     use_count_ = 0;
+    next_narrow_ = 0;
   }
   added = entry;
   if (wide) {
     head.block = BatchHead::all;
     added.first = static_cast<uint16_t>(take_blocks(tasks_of(entry)));
   } else {
-    head.block = static_cast<uint8_t>(block >= 0 ? block : take_blocks(1));
+    head.block = static_cast<uint8_t>(block >= 0 ? block : take_narrow());
   }
   use.block = head.block;
   uses_[use_count_++] = use;
@@ -200,7 +201,8 @@ void BatchList::add(const BatchEntry& entry, int blocks) {
 void BatchList::begin_wide(int blocks) {
   has_wide_ = true;
   blocks_ = blocks;
-  next_block_ = count_ > 0 ? 1 % blocks : 0;
+  next_block_ = 0;
+  next_narrow_ = count_ > 0 ? 1 % blocks : 0;
   use_count_ = std::min(count_, kMostUses);
   for (int i = 0; i < use_count_; ++i) {
     uses_[i] = use_of(entries_.entries[i]);
@@ -223,6 +225,13 @@ int BatchList::block_for(const BatchUse& use, bool wide) const {
     }
     block = other.block;
   }
+  return block;
+}
+
+// The same few blocks each time: they have the instructions at hand.
+int BatchList::take_narrow() {
+  int block = next_narrow_;
+  next_narrow_ = (block + 1) % blocks_;
   return block;
 }
 

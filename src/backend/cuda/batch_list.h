@@ -58,6 +58,7 @@ class BatchList {
   void begin_wide(int blocks);
   int block_for(const BatchUse& use, bool wide) const;
   int take_blocks(uint32_t tasks);
+  int take_narrow();
 
   Batch<kWideEntries> entries_;
   BatchHeads<kWideEntries> heads_;
@@ -65,7 +66,8 @@ class BatchList {
   int count_ = 0;
   int use_count_ = 0;
   int blocks_ = 0;
-  int next_block_ = 0;
+  int next_block_ = 0;   // for wide entries
+  int next_narrow_ = 0;  // since the last meeting
   bool has_wide_ = false;
 };
 
