@@ -71,6 +71,12 @@ Block* CudaMemory::pop(Lane& lane, int size_class) {
   return block;
 }
 
+void CudaMemory::push(Lane& lane, Block* block) {
+  Block*& first = lane.free_blocks[block->size_class];
+  block->next = first;
+  first = block;
+}
+
 // Of the class, or for large blocks of the next two, up to an eighth larger.
 Block* CudaMemory::take(Lane& lane, SizeClass wanted) {
   int most = wanted.bytes >= SizeClass::large ? 2 : 0;
@@ -202,12 +208,17 @@ void CudaMemory::free(BufferRecord* record) {
     }
   }
   block->users.clear();
-  block->next = block->lane->free_blocks[block->size_class];
-  block->lane->free_blocks[block->size_class] = block;
   active_.fetch_sub(block->bytes, relaxed);
   if (is_cut(block)) {
+    if (block->lane->holds_freed.load(relaxed)) {
+      block->next = block->lane->held;
+      block->lane->held = block;
+    } else {
+      push(*block->lane, block);
+    }
     return;
   }
+  push(*block->lane, block);
   cached_.fetch_add(block->bytes, relaxed);
   size_t limit = cache_limit_.load(relaxed);
   if (cached_.load(relaxed) > limit) {
@@ -247,13 +258,26 @@ void CudaMemory::add_lane(Lane& lane) {
   lanes_.push_back(&lane);
 }
 
+void CudaMemory::release_held(Lane& lane) {
+  std::lock_guard lock(mutex_);
+  lane.holds_freed.store(false, relaxed);
+  push_held(lane);
+}
+
+void CudaMemory::push_held(Lane& lane) {
+  while (Block* block = lane.held) {
+    lane.held = block->next;
+    push(lane, block);
+  }
+}
+
 void CudaMemory::end_lane(Lane& from, Lane& heir) {
   std::lock_guard lock(mutex_);
+  push_held(from);
   for (int i = 0; i < SizeClass::count; ++i) {
     while (Block* block = pop(from, i)) {
       block->lane = &heir;
-      block->next = heir.free_blocks[i];
-      heir.free_blocks[i] = block;
+      push(heir, block);
     }
   }
   from.heir = &heir;

@@ -32,6 +32,10 @@ struct Lane {
   /// Work that was noted but not launched may use what has been freed: other
   /// streams cannot wait for it yet.
   std::atomic<bool> has_unlaunched{false};
+  /// Small blocks that are freed wait in `held` for the next launch, so that
+  /// results of noted operations lie apart.
+  std::atomic<bool> holds_freed{false};
+  Block* held = nullptr;
   /// Who gets the blocks of a lane that has ended.
   Lane* heir = nullptr;
   std::array<Block*, SizeClass::count> free_blocks{};
@@ -70,6 +74,9 @@ class CudaMemory final : public DeviceMemory {
   /// Whether no other stream has worked with the block.
   bool is_only_of(const Block* block, cudaStream_t stream);
 
+  /// What a lane has held may be used again.
+  void release_held(Lane& lane);
+
   /// Makes `from`'s blocks those of `heir`.
   void end_lane(Lane& from, Lane& heir);
   void add_lane(Lane& lane);
@@ -95,6 +102,8 @@ class CudaMemory final : public DeviceMemory {
   Block* take(Lane& lane, SizeClass wanted);
   Block* take_from_others(Lane& lane, SizeClass wanted);
   Block* pop(Lane& lane, int size_class);
+  void push(Lane& lane, Block* block);
+  void push_held(Lane& lane);
   Block* fresh(Lane& lane, SizeClass wanted, size_t asked);
   void* from_device(SizeClass wanted);
   void shrink_cache(size_t most);

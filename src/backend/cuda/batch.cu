@@ -53,8 +53,8 @@ struct WideList {
       int i = base + lane;
       BatchHead head = i < count ? heads[i] : BatchHead{};
       bool meets = i < count && head.after_meeting;
-      bool is_mine = i < count &&
-                     (head.block == BatchHead::all || head.block == blockIdx.x);
+      bool is_mine = i < count && (head.block == BatchHead::all ||
+                                   head.everywhere || head.block == blockIdx.x);
       unsigned all_meet = __ballot_sync(0xffffffffu, meets);
       unsigned all_mine = __ballot_sync(0xffffffffu, is_mine);
       if (is_mine) {
@@ -71,7 +71,34 @@ struct WideList {
       all_meetings = met;
     }
   }
+
+  // The product that comes before the meeting after the next, or -1.
+  __device__ __forceinline__ int next_product(int step) const {
+    for (int i = step; i < mine_count && meetings[i] == meetings[step]; ++i) {
+      if (entries[mine[i]].kind == BatchKind::quantized_row) {
+        return mine[i];
+      }
+    }
+    return -1;
+  }
 };
+
+// Of the block alone.
+__device__ __forceinline__ char* own_memory() {
+  extern __shared__ uint4 own[];
+  return reinterpret_cast<char*>(own);
+}
+
+__device__ __forceinline__ void point_to_own(BatchEntry& entry) {
+  if (entry.owner == blockIdx.x) {
+    return;
+  }
+  auto* words = reinterpret_cast<uint64_t*>(&entry.elementwise);
+  for (int i = 0; i < entry.own_count; ++i) {
+    words[entry.own_words[i]] =
+        reinterpret_cast<uint64_t>(own_memory() + entry.own_bytes[i]);
+  }
+}
 
 template <typename T>
 __device__ __forceinline__ void bring(const T* from, T* to, int count) {
@@ -98,6 +125,8 @@ __global__ void __launch_bounds__(kWideThreads, 1) run_wide(
   __syncthreads();
   if (threadIdx.x < 32) {
     list.find_mine(count);
+  } else if (threadIdx.x - 32 < static_cast<unsigned>(count)) {
+    point_to_own(list.entries[threadIdx.x - 32]);
   }
   __syncthreads();
   int met = 0;
@@ -105,12 +134,12 @@ __global__ void __launch_bounds__(kWideThreads, 1) run_wide(
     bool ends = step == list.mine_count;
     const BatchEntry& entry = list.entries[ends ? 0 : list.mine[step]];
     int due = ends ? list.all_meetings : list.meetings[step];
-    bool asks = !ends && entry.kind == BatchKind::quantized_row;
+    int product = list.next_product(step);
     for (; met < due; ++met) {
       barrier.arrive();
-      if (asks) {
-        prefetch_lines(entry);
-        asks = false;
+      if (product >= 0) {
+        prefetch_lines(list.entries[product]);
+        product = -1;
       }
       barrier.wait();
     }

@@ -6,7 +6,8 @@
 // quantized matrix and attention of one token, are shared by all blocks. A list
 // of narrow entries alone runs in one block; any other takes a block of each
 // multiprocessor, and the blocks meet where an entry needs what another block
-// has done (batch_list.h finds these places).
+// has done (batch_list.h finds these places). A few narrow entries before a
+// product are done by every block, for itself alone, rather than met for.
 #pragma once
 
 #include <cstddef>
@@ -116,6 +117,8 @@ struct BatchEntry {
     int32_t value_features;
   };
 
+  static constexpr int most_own = 4;
+
   BatchKind kind;
   ElementwiseOp op;
   uint8_t operands;    // of an elementwise operation
@@ -125,6 +128,12 @@ struct BatchEntry {
   uint8_t splats;      // bit k: operand k is one element
   uint16_t first;      // the block that begins
   uint32_t size;
+  /// Where blocks but `owner` have operands and results in memory of their own:
+  /// words of what follows, and bytes from its beginning.
+  uint8_t owner;
+  uint8_t own_count;
+  uint8_t own_words[most_own];
+  uint16_t own_bytes[most_own];
   union {
     Elementwise elementwise;
     Copy copy;
@@ -157,6 +166,7 @@ struct BatchHead {
   static constexpr uint8_t all = 255;
   uint8_t block;  // or all
   bool after_meeting;
+  bool everywhere;  // by other blocks too, for themselves
 };
 
 template <int capacity>
@@ -170,6 +180,8 @@ constexpr int kNarrowThreads = 1024;
 constexpr int kWideEntries = 160;
 constexpr int kWideThreads = 512;
 constexpr int kMostBlocks = 254;
+/// What a block has for results of its own.
+constexpr int kOwnBytes = 24 << 10;
 /// The depth of products and the features of a head that lists know.
 constexpr int kBatchDepth = 4096;
 constexpr int kBatchFeatures = 128;

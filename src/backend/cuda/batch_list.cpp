@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backend/cuda/own_results.h"
+
 namespace mlx::core::cuda {
 
 namespace {
@@ -146,6 +148,22 @@ bool BatchUse::conflicts(const BatchUse& other) const {
   return found;
 }
 
+bool BatchUse::writes_what_is_read_by(const BatchUse& other) const {
+  bool found = false;
+  for (const ByteSpan& read : other.reads) {
+    found |= write.meets(read);
+  }
+  return found;
+}
+
+bool BatchUse::conflicts_by_row_alone(const BatchUse& other) const {
+  bool found = write.meets(other.write) || writes_what_is_read_by(other);
+  for (int i = 0; i < most_reads; ++i) {
+    found |= i != row_of_product && reads[i].meets(other.write);
+  }
+  return !found;
+}
+
 BatchUse use_of(const BatchEntry& entry) {
   switch (entry.kind) {
     case BatchKind::elementwise:
@@ -170,7 +188,7 @@ void BatchList::add(const BatchEntry& entry, int blocks) {
   BatchEntry& added = entries_.entries[count_];
   bool wide = is_wide(entry.kind);
   if (!has_wide_ && !wide) {
-    head = {0, false};
+    head = {0, false, false};
     added = entry;
     ++count_;
     return;
@@ -179,13 +197,19 @@ void BatchList::add(const BatchEntry& entry, int blocks) {
     begin_wide(blocks);
   }
   BatchUse use = use_of(entry);
+  added = entry;
   int block = block_for(use, wide);
+  if (block == kMustMeet && entry.kind == BatchKind::quantized_row &&
+      share_narrow(added, use)) {
+    block = kAnyBlock;
+  }
   head.after_meeting = block == kMustMeet;
   if (head.after_meeting) {
     use_count_ = 0;
     next_narrow_ = 0;
+    shared_owner_ = kAnyBlock;
   }
-  added = entry;
+  head.everywhere = false;
   if (wide) {
     head.block = BatchHead::all;
     added.first = static_cast<uint16_t>(take_blocks(tasks_of(entry)));
@@ -202,6 +226,7 @@ void BatchList::begin_wide(int blocks) {
   has_wide_ = true;
   blocks_ = blocks;
   next_block_ = 0;
+  shared_owner_ = kAnyBlock;
   next_narrow_ = count_ > 0 ? 1 % blocks : 0;
   use_count_ = std::min(count_, kMostUses);
   for (int i = 0; i < use_count_; ++i) {
@@ -220,6 +245,7 @@ int BatchList::block_for(const BatchUse& use, bool wide) const {
       continue;
     }
     bool elsewhere = block != kAnyBlock && block != other.block;
+    elsewhere |= other.everywhere && use.writes_what_is_read_by(other);
     if (wide || other.block == BatchHead::all || elsewhere) {
       return kMustMeet;
     }
@@ -233,6 +259,50 @@ int BatchList::take_narrow() {
   int block = next_narrow_;
   next_narrow_ = (block + 1) % blocks_;
   return block;
+}
+
+// Makes the narrow entries that the product waits for everybody's; false where
+// that cannot be.
+bool BatchList::share_narrow(BatchEntry& product, const BatchUse& use) {
+  if (use_count_ == kMostUses) {
+    return false;
+  }
+  int owner = kAnyBlock;
+  for (int i = 0; i < use_count_; ++i) {
+    const BatchUse& other = uses_[i];
+    if (!use.conflicts(other)) {
+      continue;
+    }
+    bool elsewhere = owner != kAnyBlock && owner != other.block;
+    if (other.block == BatchHead::all || elsewhere ||
+        !use.conflicts_by_row_alone(other)) {
+      return false;
+    }
+    owner = other.block;
+  }
+  if (shared_owner_ != kAnyBlock && shared_owner_ != owner) {
+    return false;  // its results have the memory until blocks have met
+  }
+  OwnResults results(static_cast<uint8_t>(owner));
+  int first = count_ - use_count_;
+  for (int i = 0; i < use_count_; ++i) {
+    if (uses_[i].block == owner &&
+        !results.add(entries_.entries[first + i], uses_[i])) {
+      return false;
+    }
+  }
+  if (!results.finish(product, use)) {
+    return false;
+  }
+  for (int i = 0; i < use_count_; ++i) {
+    if (uses_[i].block == owner) {
+      results.apply(entries_.entries[first + i]);
+      heads_.heads[first + i].everywhere = true;
+      uses_[i].everywhere = true;
+    }
+  }
+  shared_owner_ = owner;
+  return true;
 }
 
 int BatchList::take_blocks(uint32_t tasks) {

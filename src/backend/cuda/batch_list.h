@@ -1,7 +1,9 @@
 // The list of small operations on the host's side: who does an entry, and where
 // blocks must meet before one. An entry needs a meeting if it reads or writes
 // what another block reads or writes since the last one; addresses tell. What
-// depends on narrow entries of one block alone goes to that block.
+// depends on narrow entries of one block alone goes to that block; a product
+// that does makes them everybody's, if each block can have the results in
+// memory of its own.
 #pragma once
 
 #include "backend/cuda/batch.h"
@@ -24,8 +26,14 @@ struct BatchUse {
   ByteSpan write;
   ByteSpan reads[most_reads];
   uint8_t block = 0;
+  bool everywhere = false;
+  /// Which of a product's reads is its row.
+  static constexpr int row_of_product = 3;
 
   bool conflicts(const BatchUse& other) const;
+  /// For a product that conflicts: whether it only reads its row there.
+  bool conflicts_by_row_alone(const BatchUse& other) const;
+  bool writes_what_is_read_by(const BatchUse& other) const;
 };
 
 BatchUse use_of(const BatchEntry& entry);
@@ -57,6 +65,7 @@ class BatchList {
 
   void begin_wide(int blocks);
   int block_for(const BatchUse& use, bool wide) const;
+  bool share_narrow(BatchEntry& product, const BatchUse& use);
   int take_blocks(uint32_t tasks);
   int take_narrow();
 
@@ -66,8 +75,9 @@ class BatchList {
   int count_ = 0;
   int use_count_ = 0;
   int blocks_ = 0;
-  int next_block_ = 0;   // for wide entries
-  int next_narrow_ = 0;  // since the last meeting
+  int next_block_ = 0;    // for wide entries
+  int next_narrow_ = 0;   // since the last meeting
+  int shared_owner_ = 0;  // of what is done everywhere since then
   bool has_wide_ = false;
 };
 

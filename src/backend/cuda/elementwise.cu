@@ -46,7 +46,7 @@ void prepare_output(
     bool fits =
         in.shape() == out.shape() && (layout ? in.strides() == layout->strides()
                                              : in.flags().row_contiguous);
-    if (fits && e.donate(in, out)) {
+    if (fits && e.donate_to_noted(in, out)) {
       return;
     }
   }

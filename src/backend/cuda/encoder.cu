@@ -30,7 +30,16 @@ __global__ void write_few(void* to, FewBytes from, int count) {
 
 // Of lists with wide entries: one a multiprocessor.
 int batch_blocks() {
-  return std::min(device_facts().multiprocessors, kMostBlocks);
+  static const int blocks = [] {
+    check(
+        cudaFuncSetAttribute(
+            reinterpret_cast<const void*>(batch_kernel_wide()),
+            cudaFuncAttributeMaxDynamicSharedMemorySize,
+            kOwnBytes),
+        "asking for shared memory");
+    return std::min(device_facts().multiprocessors, kMostBlocks);
+  }();
+  return blocks;
 }
 
 // Names kept for an error message.
@@ -245,19 +254,23 @@ void Encoder::batch(const BatchEntry& entry) {
   }
   list_.add(entry, batch_blocks());
   lane_->has_unlaunched.store(true, std::memory_order_relaxed);
+  if (list_.has_wide()) {
+    lane_->holds_freed.store(true, std::memory_order_relaxed);
+  }
 }
 
 void Encoder::launch_batch() {
   int count = list_.count();
+  bool is_wide = list_.has_wide();
   cudaError_t status;
-  if (list_.has_wide()) {
+  if (is_wide) {
     void* arguments[] = {&count, list_.heads(), list_.entries(), &meetings_};
     status = cudaLaunchCooperativeKernel(
         reinterpret_cast<const void*>(batch_kernel_wide()),
         static_cast<unsigned>(batch_blocks()),
         kWideThreads,
         arguments,
-        0,
+        kOwnBytes,
         stream_);
   } else {
     // The head of the long list is a short one.
@@ -269,6 +282,9 @@ void Encoder::launch_batch() {
   }
   list_.clear();
   lane_->has_unlaunched.store(false, std::memory_order_relaxed);
+  if (is_wide) {
+    memory().release_held(*lane_);
+  }
   check(status, "a launch");
 }
 

@@ -79,6 +79,12 @@ class Encoder {
   /// Gives `out` the memory of `in` where nobody else needs it (equal shapes
   /// and strides wanted by the caller); says whether it did.
   bool donate(const array& in, array& out);
+  /// The same for results that may be noted: while every block may do what is
+  /// noted, a small result does not replace an operand.
+  bool donate_to_noted(const array& in, array& out) {
+    bool is_small = out.size() <= BatchEntry::most_elements;
+    return !(is_small && list_.has_wide()) && donate(in, out);
+  }
   /// An array of the kernel's own, e.g. a row-major copy of an input.
   array temporary(Shape shape, Dtype dtype);
   Scratch scratch(size_t bytes) {

@@ -247,7 +247,7 @@ void norm(
     array& out,
     Encoder& e) {
   const array& x = inputs[0];
-  if (!x.flags().row_contiguous || !e.donate(x, out)) {
+  if (!x.flags().row_contiguous || !e.donate_to_noted(x, out)) {
     e.allocate(out);
   }
   if (out.size() == 0) {
