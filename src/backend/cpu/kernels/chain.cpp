@@ -216,8 +216,13 @@ MLX_STAGE(choose) {
 }
 
 // The last stage goes on with the next group, for a few groups: where the
-// compiler makes calls of the jumps, the stack has to hold them.
+// compiler makes calls of the jumps, the stack has to hold them. Sanitizers
+// make them, with large frames.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr size_t kRun = 4 * V::size;
+#else
 constexpr size_t kRun = 16 * 4 * V::size;
+#endif
 
 MLX_STAGE(end) {
   i += 4 * V::size;
