@@ -45,7 +45,32 @@ __device__ float evaluate(ElementwiseOp op, float a, float b) {
   }
 }
 
+__device__ __forceinline__ bool is_plain(const BatchEntry& entry) {
+  constexpr auto kFloat = static_cast<uint8_t>(Dtype::Val::float32);
+  return entry.operands <= 2 && entry.immediates == 0 &&
+         entry.types[0] == kFloat && entry.types[3] == kFloat &&
+         (entry.operands == 1 || entry.types[1] == kFloat);
+}
+
+// float32 alone: both operands are asked for before either is waited for.
+__device__ __forceinline__ void do_plain(const BatchEntry& entry) {
+  int last = entry.operands - 1;
+  auto* a = reinterpret_cast<const float*>(entry.elementwise.from[0]);
+  auto* b = reinterpret_cast<const float*>(entry.elementwise.from[last]);
+  uint32_t a_step = (entry.splats & 1) != 0 ? 0 : 1;
+  uint32_t b_step = (entry.splats >> last & 1) != 0 ? 0 : 1;
+  auto* to = static_cast<float*>(entry.elementwise.to);
+  for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
+    float x = a[i * a_step];
+    float y = b[i * b_step];
+    to[i] = evaluate(entry.op, x, y);
+  }
+}
+
 __device__ void do_elementwise(const BatchEntry& entry) {
+  if (is_plain(entry)) {
+    return do_plain(entry);
+  }
   for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
     float a = operand(entry, 0, i);
     float b = entry.operands > 1 ? operand(entry, 1, i) : 0.0f;
@@ -109,7 +134,62 @@ __device__ float sum_of_block(float value) {
   return value;
 }
 
+// A row that a few numbers a thread are, all asked for at once.
+constexpr int kNormNumbers = 4;
+
+template <typename T>
+__device__ __forceinline__ void norm_short_row(
+    const BatchEntry::Norm& norm, const T* from, T* to) {
+  auto* weight = static_cast<const T*>(norm.weight);
+  T x[kNormNumbers];
+  T w[kNormNumbers];
+#pragma unroll
+  for (int k = 0; k < kNormNumbers; ++k) {
+    auto i = static_cast<int>(threadIdx.x + k * blockDim.x);
+    if (i < norm.n) {
+      x[k] = from[i];
+      w[k] = weight ? weight[i] : convert<T>(1.0f);
+    }
+  }
+  float squares = 0.0f;
+#pragma unroll
+  for (int k = 0; k < kNormNumbers; ++k) {
+    if (static_cast<int>(threadIdx.x + k * blockDim.x) < norm.n) {
+      squares += to_compute(x[k]) * to_compute(x[k]);
+    }
+  }
+  float mean = sum_of_block(squares) / static_cast<float>(norm.n);
+  float factor = 1.0f / sqrtf(mean + norm.eps);
+#pragma unroll
+  for (int k = 0; k < kNormNumbers; ++k) {
+    auto i = static_cast<int>(threadIdx.x + k * blockDim.x);
+    if (i < norm.n) {
+      to[i] = convert<T>(to_compute(x[k]) * factor * to_compute(w[k]));
+    }
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ void norm_short_rows(const BatchEntry::Norm& norm) {
+  for (int row = 0; row < norm.rows; ++row) {
+    norm_short_row<T>(
+        norm,
+        static_cast<const T*>(norm.from) + row * norm.pitch,
+        static_cast<T*>(norm.to) + row * norm.n);
+  }
+}
+
 __device__ void do_rms_norm(const BatchEntry& entry) {
+  if (entry.norm.n <= kNormNumbers * static_cast<int>(blockDim.x)) {
+    switch (static_cast<Dtype::Val>(entry.types[0])) {
+      case Dtype::Val::float16:
+        return norm_short_rows<half>(entry.norm);
+      case Dtype::Val::bfloat16:
+        return norm_short_rows<bhalf>(entry.norm);
+      default:
+        return norm_short_rows<float>(entry.norm);
+    }
+  }
   const BatchEntry::Norm& norm = entry.norm;
   uint8_t type = entry.types[0];
   for (int row = 0; row < norm.rows; ++row) {
