@@ -85,7 +85,11 @@ def run(code: str, folder: Path) -> None:
     places = ("HOME", "TMPDIR", "XDG_CACHE_HOME")
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        env={**environment, **dict.fromkeys(places, str(folder))},
+        env={
+            **environment,
+            **dict.fromkeys(places, str(folder)),
+            "PYTHONPATH": str(Path(mx.__file__).resolve().parents[1]),
+        },
         cwd=folder,
         capture_output=True,
         text=True,
