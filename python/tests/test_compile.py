@@ -258,8 +258,10 @@ class TestFusion:
         bound = 1e-5 if dtype == mx.float32 else float(mx.finfo(dtype).eps) * 4
         for fun in (softmax, rms, layer):
             got = mx.compile(fun)(x, w, b)
-            assert len(nodes_of(got)) == 1
-            assert nodes_of(got)[0].startswith("Compiled")
+            alone = fun is softmax or x.size <= 8192  # on a gpu that is better
+            if mx.default_device() == mx.cpu or not alone:
+                assert len(nodes_of(got)) == 1
+                assert nodes_of(got)[0].startswith("Compiled")
             assert mx.allclose(got, fun(x, w, b), rtol=bound, atol=bound)
 
     def test_norms_alone_stay(self):

@@ -707,7 +707,9 @@ class TestLarge:
                 x = (mx.arange(rows) == rows - 1).astype(dtype)
                 x = mx.broadcast_to(x, (tokens, rows))
                 y = mx.quantized_matmul(x, *q, False, 64, bits)
-                assert mx.array_equal(y[-1], want[-1].astype(dtype)).item()
+                # float32 scales give what float16 rounds.
+                got, whole = (np.array(a.astype(mx.float32)) for a in (y[-1], want[-1]))
+                np.testing.assert_allclose(got, whole, 1e-3, 1e-3)
 
     @pytest.mark.parametrize("dtype", [mx.float16, mx.float32])
     def test_attention(self, dtype):
