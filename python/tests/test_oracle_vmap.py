@@ -183,3 +183,26 @@ def test_of_derivatives(row):
 
     got = as_list(mx.grad(all_of, argnums=places)(*arrays))
     same(got, want, f"{row.name} gradient of a batch")
+
+
+@pytest.mark.parametrize("row", [r for r in TABLE.values() if r.batch is not True])
+def test_where_there_is_no_rule(row):
+    """An operand that has no batches says so; the others have them."""
+    rng = np.random.default_rng(21)
+    case, count = row.cases[0], len(row.operands)
+    refused = []
+    for i in range(count):
+        axes = tuple(0 if k == i else None for k in range(count))
+        arrays = batched(row, case, axes, rng)
+
+        def run(*given: mx.array) -> Any:
+            return row.run(*given, **case.static)
+
+        try:
+            got = mx.vmap(run, in_axes=axes)(*arrays)
+        except ValueError as error:
+            assert str(error).startswith(f"[{row.name}]"), error
+            refused.append(i)
+            continue
+        same(got, loop(row, case, arrays, axes), f"{row.name} {axes}")
+    assert 0 < len(refused) < count, refused
