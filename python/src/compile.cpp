@@ -142,10 +142,6 @@ class CompiledCall {
     }
   }
 
-  bool transformed_from_outside() const {
-    return mx::detail::any_tracer(key_.arrays());
-  }
-
   nb::object run() {
     auto trace = self_.cache->find(key_.bytes());
     if (!trace) {
@@ -215,12 +211,11 @@ class CompiledCall {
 nb::object call_compiled(
     const CompiledFunction& given, const nb::tuple& args, const nb::dict& kw) {
   CompiledFunction self = given;  // a call may drop the last reference to it
-  if (mx::detail::compile_mode() == mx::CompileMode::disabled) {
+  if (mx::detail::compile_mode() == mx::CompileMode::disabled ||
+      mx::detail::is_transformed()) {
     return call_python(self.fun, args, kw);
   }
-  CompiledCall call(self, args, kw);
-  return call.transformed_from_outside() ? call_python(self.fun, args, kw)
-                                         : call.run();
+  return CompiledCall(self, args, kw).run();
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {

@@ -690,6 +690,47 @@ class TestTransforms:
         y = mx.array(1.0)
         assert mx.grad(lambda x: x * inner(y))(mx.array(2.0)).item() == inner(y).item()
 
+    @pytest.mark.parametrize("shapeless", [False, True])
+    def test_what_a_compiled_function_reads_besides(self, shapeless):
+        """An argument of the transform around it, not its own: no constant."""
+        y = mx.array([1.0, 2.0])
+
+        def of(compiled):
+            def fun(x):
+                def inner(y):
+                    return mx.exp(x) * y + mx.sin(x * y)
+
+                return (mx.compile(inner, shapeless) if compiled else inner)(y).sum()
+
+            return fun
+
+        x = mx.array([2.0, 3.0])
+        transforms = [
+            lambda f: mx.grad(f)(x),
+            lambda f: mx.grad(lambda x: mx.grad(f)(x).sum())(x),
+            lambda f: mx.jvp(f, [x], [x])[1][0],
+            lambda f: mx.vmap(f)(mx.stack([x, y])),
+            lambda f: mx.compile(f)(x),
+            lambda f: mx.compile(mx.grad(f))(x),
+            lambda f: mx.grad(mx.checkpoint(f))(x),
+        ]
+        for transform in transforms:
+            got, expected = transform(of(True)), transform(of(False))
+            assert mx.allclose(got, expected), (got, expected)
+
+    def test_a_trace_from_before_is_not_used_inside(self):
+        factor = [mx.array(2.0)]
+        compiled = mx.compile(lambda x: mx.exp(x) * factor[0])
+        one = mx.array(1.0)
+        compiled(one)
+
+        def fun(f):
+            factor[0] = f
+            return compiled(one)
+
+        slope = mx.grad(fun)(mx.array(3.0))
+        assert slope.item() == pytest.approx(math.e, rel=1e-6)
+
     def test_value_and_grad_with_modules(self):
         model = nn.Linear(4, 2)
 

@@ -72,9 +72,10 @@ def assert_close(got: Any, want: Any) -> None:
     assert found.keys() == wanted.keys()
     for path, array in wanted.items():
         assert found[path].dtype == array.dtype
-        # Fused expressions may round once where single ones round twice.
+        # Fused sums take another order. A small gradient has the rounding errors of
+        # the larger terms in it, and some optimizers divide it by its size.
         np.testing.assert_allclose(
-            np.array(found[path]), np.array(array), rtol=2e-5, atol=2e-6, err_msg=path
+            np.array(found[path]), np.array(array), rtol=2e-4, atol=2e-5, err_msg=path
         )
 
 

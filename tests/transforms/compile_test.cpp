@@ -186,6 +186,18 @@ TEST_F(Compile, TransformsOfCompiledAndCompiledTransforms) {
   EXPECT_TRUE(allclose(whole({x})[0], want).item<bool>());
 }
 
+TEST_F(Compile, ValuesOfTheTransformAroundAreNoConstants) {
+  using Fn = std::function<array(const array&)>;
+  array y(2.0f);
+  Fn f = [&](const array& x) {
+    ArrayFn product = [&](const Arrays& in) {
+      return Arrays{multiply(exp(x), in[0])};
+    };
+    return compile(product)({y})[0];
+  };
+  EXPECT_NEAR(grad(f)(array(1.0f)).item<float>(), 2 * std::exp(1.0f), 1e-5);
+}
+
 // ---- the cache --------------------------------------------------------------
 
 TEST_F(Compile, ManyShapesKeepTheLastTraces) {

@@ -1,7 +1,7 @@
 // Keys and traces.
 #include "transforms/compile/cache.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "graph/tracing.h"
 #include "mlx/compile.h"
@@ -75,11 +75,8 @@ void add_surroundings(std::string& key, bool shapeless) {
   add_bytes(key, shapeless);
 }
 
-bool any_tracer(const std::vector<array>& arrays) {
-  return in_tracing() &&
-         std::any_of(arrays.begin(), arrays.end(), [](const array& a) {
-           return a.is_tracer();
-         });
+bool is_transformed() {
+  return in_tracing();
 }
 
 }  // namespace mlx::core::detail

@@ -63,8 +63,10 @@ void add_bytes(std::string& key, const T& value) {
 MLX_API TracedGraph compile_trace(
     const ArrayFn& fun, const std::vector<array>& inputs, bool shapeless);
 
-/// Whether one of the arrays stands for an argument of a function that is
-/// transformed: then a compiled function runs as it is.
-MLX_API bool any_tracer(const std::vector<array>& arrays);
+/// Whether the thread is inside of another transform: then a compiled function
+/// runs as it is. That none of its arguments is traced does not tell what else
+/// it reads: as constants of a trace of its own, values would have no
+/// derivative.
+MLX_API bool is_transformed();
 
 }  // namespace mlx::core::detail

@@ -48,7 +48,7 @@ std::vector<array> call_compiled(
     const std::vector<uint64_t>& constants,
     bool shapeless) {
   if (detail::compile_mode() == CompileMode::disabled ||
-      detail::any_tracer(inputs)) {
+      detail::is_transformed()) {
     return fun(inputs);
   }
   std::string key;
