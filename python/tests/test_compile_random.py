@@ -45,6 +45,7 @@ fixed = settings(
     derandomize=True,
     database=None,
     deadline=None,
+    report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
 )
 
@@ -62,6 +63,8 @@ def one_step(step: Step, values: list[mx.array]) -> mx.array:
         some = UNARY + (REAL_UNARY if is_float(x) else [])
         x = x.astype(mx.int8) if x.dtype == mx.bool_ else x
         return some[k % len(some)](x)
+    if kind == "binary":
+        return BINARY[k % len(BINARY)](x, y)
     if kind == "scalar":
         # A large number beside an integer would be a float.
         return BINARY[k % 3](x, SCALARS[j % len(SCALARS)])
@@ -82,11 +85,11 @@ def one_step(step: Step, values: list[mx.array]) -> mx.array:
         return mx.where(values[k % len(values)], x, y)
     if kind == "transpose":
         return mx.swapaxes(x, 0, 1) if x.shape[0] == x.shape[1] else x
-    if kind == "row" or x.dtype == mx.complex64:
+    if kind == "row":
         return mx.broadcast_to(mx.max(x, axis=0, keepdims=True), x.shape)
     some = [mx.max, mx.min, mx.all, mx.any]
     # Sums of integers wrap, in any order.
-    some += [] if is_float(x) else [mx.sum, mx.prod]
+    some += [] if mx.issubdtype(x.dtype, mx.inexact) else [mx.sum, mx.prod]
     return some[k % len(some)](x, axis=-1, keepdims=True)
 
 
@@ -96,7 +99,7 @@ def function_of(program: list[Step]) -> Callable[..., list[mx.array]]:
         for step in program:
             values.append(one_step(step, values))
         # The last, one from the middle and a sum of both.
-        middle = values[len(arrays) + len(program) // 2]
+        middle = values[(len(arrays) + len(values) - 1) // 2]
         return [values[-1], middle, mx.where(middle, values[-1], middle)]
 
     return run
