@@ -3,9 +3,11 @@
 #include "indexing.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "convert.h"
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/slice_update.h"
 #include "selection.h"
@@ -315,6 +317,63 @@ mx::array value_array(nb::handle value, mx::Dtype beside) {
   return to_array(value, beside);
 }
 
+// In a shapeless trace the expression is kept until lengths are certain.
+// `with` takes the array, the parts of the expression and the value.
+using IndexFn = std::function<mx::array(
+    const mx::array&,
+    const std::vector<IndexPart>&,
+    const std::optional<mx::array>&)>;
+
+std::optional<mx::array> postponed(
+    const char* name,
+    const mx::array& a,
+    const std::vector<IndexPart>& parts,
+    const std::optional<mx::array>& value,
+    IndexFn with) {
+  if (!mx::detail::in_shapeless_tracing()) {
+    return std::nullopt;
+  }
+  std::vector<mx::array> inputs = {a};
+  if (value) {
+    inputs.push_back(*value);
+  }
+  size_t first = inputs.size();
+  for (const IndexPart& part : parts) {
+    if (part.values) {
+      inputs.push_back(*part.values);
+    }
+  }
+  if (!mx::detail::lengths_open(inputs)) {
+    return std::nullopt;
+  }
+  // Kept without the arrays, which come again.
+  std::vector<IndexPart> kept = parts;
+  for (IndexPart& part : kept) {
+    if (part.values) {
+      part.values = mx::array(0, part.values->dtype());
+    }
+  }
+  return mx::detail::postpone(
+      name,
+      inputs,
+      mx::to_stream({}),
+      [parts = std::move(kept), first, with = std::move(with)](
+          const std::vector<mx::array>& in) {
+        std::vector<IndexPart> now = parts;
+        size_t next = first;
+        for (IndexPart& part : now) {
+          if (part.values) {
+            part.values = in[next++];
+          }
+        }
+        std::optional<mx::array> value;
+        if (first == 2) {
+          value = in[1];
+        }
+        return std::vector<mx::array>{with(in[0], now, value)};
+      })[0];
+}
+
 bool is_one_mask(const std::vector<IndexPart>& parts) {
   return parts.size() == 1 && parts[0].is_mask();
 }
@@ -407,7 +466,11 @@ mx::array get_item(const mx::array& a, const nb::object& index) {
     none[0] = 0;
     return mx::slice(one, mx::Shape(one.ndim(), 0), none);
   }
-  return read_selected(select(a, parts));
+  auto later =
+      postponed("index", a, parts, std::nullopt, [](auto& x, auto& at, auto&) {
+        return read_selected(select(x, at));
+      });
+  return later ? *later : read_selected(select(a, parts));
 }
 
 void set_item(mx::array& a, const nb::object& index, const nb::object& value) {
@@ -415,6 +478,14 @@ void set_item(mx::array& a, const nb::object& index, const nb::object& value) {
   mx::array v = value_array(value, a.dtype());
   if (is_one_mask(parts)) {
     a = mx::masked_scatter(a, *parts[0].values, v);
+    return;
+  }
+  auto later =
+      postponed("index_update", a, parts, v, [](auto& x, auto& at, auto& put) {
+        return write_selected(x, select(x, at), *put, mx::Accumulate::none);
+      });
+  if (later) {
+    a = *later;
     return;
   }
   // No other handle on the old node may live on, or the new one could not take
@@ -438,7 +509,11 @@ mx::array updated_at(
     shape.resize(a.ndim(), 1);
     return mx::where(mx::reshape(mask, shape), result, a);
   }
-  return updated_selected(a, select(a, parts), v, update);
+  auto later = postponed(
+      "index_update", a, parts, v, [update](auto& x, auto& at, auto& by) {
+        return updated_selected(x, select(x, at), *by, update);
+      });
+  return later ? *later : updated_selected(a, select(a, parts), v, update);
 }
 
 }  // namespace mlx::python

@@ -1,6 +1,7 @@
 // Functions that read and write elements at computed positions.
 #include "casters.h"
 #include "convert.h"
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "modules.h"
 #include "types/error.h"
@@ -14,6 +15,29 @@ using Stream = mx::StreamOrDevice;
 /// take_along_axis and put_along_axis over the flattened array.
 mx::array flat(const mx::array& a, const Stream& s) {
   return mx::flatten(a, s);
+}
+
+mx::array put_flat(
+    const mx::array& a,
+    const mx::array& indices,
+    const mx::array& values,
+    mx::Stream s) {
+  if (mx::detail::lengths_open(a, indices, values)) {
+    return mx::detail::postpone(
+        "put_along_axis",
+        {a, indices, values},
+        s,
+        [s](const std::vector<mx::array>& in) {
+          return std::vector<mx::array>{put_flat(in[0], in[1], in[2], s)};
+        })[0];
+  }
+  mx::array put = mx::put_along_axis(
+      flat(a, s),
+      flat(indices, s),
+      flat(mx::broadcast_to(values, indices.shape(), s), s),
+      0,
+      s);
+  return mx::reshape(put, a.shape(), s);
 }
 
 mx::array take(
@@ -104,13 +128,7 @@ void bind_takes(nb::module_& m) {
         if (axis) {
           return mx::put_along_axis(a, indices, values, *axis, s);
         }
-        mx::array put = mx::put_along_axis(
-            flat(a, s),
-            flat(indices, s),
-            flat(mx::broadcast_to(values, indices.shape(), s), s),
-            0,
-            s);
-        return mx::reshape(put, a.shape(), s);
+        return put_flat(a, indices, values, mx::to_stream(s));
       },
       nb::arg(),
       "indices"_a,

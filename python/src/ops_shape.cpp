@@ -1,6 +1,7 @@
 // Functions that change shape, order and type of the elements.
 #include "casters.h"
 #include "convert.h"
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "modules.h"
 #include "types/error.h"
@@ -13,6 +14,29 @@ using Stream = mx::StreamOrDevice;
 
 constexpr const char* kStreamDoc =
     "    stream (Stream or Device, optional): Where to compute.\n\n";
+
+// What is missing is that of a row-major array like a.
+mx::array as_strided(
+    const mx::array& a,
+    const std::optional<mx::Shape>& shape,
+    const std::optional<mx::Strides>& strides,
+    size_t offset,
+    mx::Stream s) {
+  if (mx::detail::lengths_open(a)) {
+    return mx::detail::postpone(
+        "as_strided", {a}, s, [=](const std::vector<mx::array>& in) {
+          return std::vector<mx::array>{
+              as_strided(in[0], shape, strides, offset, s)};
+        })[0];
+  }
+  mx::Shape lengths = shape.value_or(a.shape());
+  mx::Strides steps(lengths.size(), 1);
+  for (size_t i = lengths.size(); i-- > 1;) {
+    steps[i - 1] = steps[i] * lengths[i];
+  }
+  return mx::as_strided(
+      a, std::move(lengths), strides.value_or(steps), offset, s);
+}
 
 std::string with_stream(const char* before, const char* after) {
   return std::string(before) + kStreamDoc + after;
@@ -93,16 +117,15 @@ void bind_reshapes(nb::module_& m) {
          const std::optional<Lengths>& strides,
          size_t offset,
          const Stream& s) {
-        mx::Shape lengths = shape ? shape->shape("as_strided") : a.shape();
-        mx::Strides steps(lengths.size(), 1);
+        std::optional<mx::Shape> lengths;
+        std::optional<mx::Strides> steps;
+        if (shape) {
+          lengths = shape->shape("as_strided");
+        }
         if (strides) {
           steps = mx::Strides(strides->values.begin(), strides->values.end());
-        } else {
-          for (size_t i = lengths.size(); i-- > 1;) {
-            steps[i - 1] = steps[i] * lengths[i];
-          }
         }
-        return mx::as_strided(a, std::move(lengths), steps, offset, s);
+        return as_strided(a, lengths, steps, offset, mx::to_stream(s));
       },
       nb::arg(),
       "shape"_a = nb::none(),

@@ -36,7 +36,9 @@ IndexPart array_part(mx::array values) {
         values.dtype(),
         ". Expected integers or bool.");
   }
-  return {Kind::array, 0, nullptr, std::move(values)};
+  IndexPart part{Kind::array};
+  part.values = std::move(values);
+  return part;
 }
 
 bool has_axes(nb::handle obj) {
@@ -61,19 +63,49 @@ int64_t read_small(nb::handle number, const char* what) {
   return value;
 }
 
+std::optional<int64_t> slice_bound(PyObject* o) {
+  if (o == Py_None) {
+    return std::nullopt;
+  }
+  if (!PyIndex_Check(o) || as_array(o)) {
+    mx::invalid(
+        "index",
+        "bad part of a slice: ",
+        nb::type_name(nb::handle(o).type()).c_str(),
+        ". Expected integers or None.");
+  }
+  nb::object number = nb::steal(PyNumber_Index(o));
+  if (!number.is_valid()) {
+    throw nb::python_error();
+  }
+  return read_small(number, "part of a slice");
+}
+
+IndexPart slice_part(PyObject* object) {
+  auto* slice = reinterpret_cast<PySliceObject*>(object);
+  IndexPart part{Kind::slice};
+  part.step = slice_bound(slice->step);
+  if (part.step == 0) {
+    mx::invalid("index", "the step of a slice is 0. Expected another.");
+  }
+  part.start = slice_bound(slice->start);
+  part.stop = slice_bound(slice->stop);
+  return part;
+}
+
 IndexPart read_part(nb::handle obj) {
   PyObject* o = obj.ptr();
   if (PyLong_Check(o) && !PyBool_Check(o)) {
-    return {Kind::integer, read_small(obj, "index"), nullptr, {}};
+    return {Kind::integer, read_small(obj, "index")};
   }
   if (PySlice_Check(o)) {
-    return {Kind::slice, 0, o, {}};
+    return slice_part(o);
   }
   if (o == Py_None) {
-    return {Kind::new_axis, 0, nullptr, {}};
+    return {Kind::new_axis};
   }
   if (o == Py_Ellipsis) {
-    return {Kind::ellipsis, 0, nullptr, {}};
+    return {Kind::ellipsis};
   }
   if (const mx::array* a = as_array(obj)) {
     return array_part(*a);
@@ -96,43 +128,17 @@ IndexPart read_part(nb::handle obj) {
   refuse(obj);
 }
 
-// A part of a slice; `missing` for None.
-int64_t slice_bound(PyObject* o, int64_t missing) {
-  if (o == Py_None) {
-    return missing;
-  }
-  if (!PyIndex_Check(o) || as_array(o)) {
-    mx::invalid(
-        "index",
-        "bad part of a slice: ",
-        nb::type_name(nb::handle(o).type()).c_str(),
-        ". Expected integers or None.");
-  }
-  nb::object number = nb::steal(PyNumber_Index(o));
-  if (!number.is_valid()) {
-    throw nb::python_error();
-  }
-  return read_small(number, "part of a slice");
-}
-
-Entry range_entry(PyObject* object, int axis, int64_t n) {
-  auto* slice = reinterpret_cast<PySliceObject*>(object);
-  int64_t step = slice_bound(slice->step, 1);
-  if (step == 0) {
-    mx::invalid("index", "the step of a slice is 0. Expected another.");
-  }
+Entry range_entry(const IndexPart& slice, int axis, int64_t n) {
+  int64_t step = slice.step.value_or(1);
   int64_t low = step > 0 ? 0 : -1;
   int64_t high = step > 0 ? n : n - 1;
-  auto resolve = [&](PyObject* o, int64_t missing) {
-    if (o == Py_None) {
-      return missing;
-    }
-    int64_t bound = slice_bound(o, 0);
-    return std::clamp(bound < 0 ? bound + n : bound, low, high);
+  auto resolve = [&](const std::optional<int64_t>& bound, int64_t missing) {
+    return bound ? std::clamp(*bound < 0 ? *bound + n : *bound, low, high)
+                 : missing;
   };
   Entry entry{Entry::Kind::range, axis, 0, 0, 1, {}};
-  entry.start = static_cast<int>(resolve(slice->start, step > 0 ? low : high));
-  entry.stop = static_cast<int>(resolve(slice->stop, step > 0 ? high : low));
+  entry.start = static_cast<int>(resolve(slice.start, step > 0 ? low : high));
+  entry.stop = static_cast<int>(resolve(slice.stop, step > 0 ? high : low));
   entry.step = static_cast<int>(step);
   return entry;
 }
@@ -353,7 +359,7 @@ Selection select(const mx::array& a, const std::vector<IndexPart>& parts) {
     if (part.kind == Kind::integer) {
       found.entries.push_back(at_entry(part.at, axis, n));
     } else if (part.kind == Kind::slice) {
-      found.entries.push_back(range_entry(part.slice, axis, n));
+      found.entries.push_back(range_entry(part, axis, n));
     } else {
       found.has_indices = true;
       found.entries.push_back(

@@ -20,10 +20,12 @@ struct IndexPart {
   Kind kind;
   /// The integer.
   int64_t at = 0;
-  /// The slice object, which the expression keeps alive.
-  PyObject* slice = nullptr;
+  /// The slice: parts that were None have no value.
+  std::optional<int64_t> start = {};
+  std::optional<int64_t> stop = {};
+  std::optional<int64_t> step = {};
   /// Integers, or a mask when of type bool.
-  std::optional<mx::array> values;
+  std::optional<mx::array> values = {};
 
   bool is_mask() const;
   /// The number of axes it is about.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/postponed.h"
 #include "mlx/fast.h"
 #include "mlx/ops.h"
 #include "types/error.h"
@@ -170,6 +171,33 @@ array scaled_dot_product_attention(
     const std::optional<array>& sinks,
     bool /*force_fused*/,
     StreamOrDevice s) {
+  if (detail::in_shapeless_tracing()) {
+    std::vector<array> all = {queries, keys, values};
+    for (const auto* more : {&std::as_const(mask_arr), &sinks}) {
+      if (*more) {
+        all.push_back(**more);
+      }
+    }
+    bool has_mask = mask_arr.has_value();
+    bool has_sinks = sinks.has_value();
+    if (detail::lengths_open(all)) {
+      return detail::postpone(
+          kOp,
+          all,
+          to_stream(s),
+          [=, s = to_stream(s)](const std::vector<array>& in) {
+            std::optional<array> mask, sink;
+            if (has_mask) {
+              mask = in[3];
+            }
+            if (has_sinks) {
+              sink = in.back();
+            }
+            return std::vector<array>{scaled_dot_product_attention(
+                in[0], in[1], in[2], scale, mask_mode, mask, sink, false, s)};
+          })[0];
+    }
+  }
   check_shapes(queries, keys, values);
   if (mask_mode != "" && mask_mode != "causal" && mask_mode != "array") {
     invalid(

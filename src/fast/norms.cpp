@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "mlx/fast.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
@@ -92,6 +93,19 @@ void check_parameter(
   }
 }
 
+Inputs given(
+    const array& x,
+    const std::optional<array>& weight,
+    const std::optional<array>& bias) {
+  Inputs in = {x};
+  for (const auto* parameter : {&weight, &bias}) {
+    if (*parameter) {
+      in.push_back(**parameter);
+    }
+  }
+  return in;
+}
+
 template <typename Op>
 array norm(
     const char* op,
@@ -100,18 +114,30 @@ array norm(
     const std::optional<array>& bias,
     float eps,
     StreamOrDevice s) {
+  if (detail::in_shapeless_tracing()) {
+    Inputs all = given(x, weight, bias);
+    bool weighs = weight.has_value();
+    bool shifts = bias.has_value();
+    if (detail::lengths_open(all)) {
+      return detail::postpone(
+          op, all, to_stream(s), [=, s = to_stream(s)](const Inputs& in) {
+            std::optional<array> w, b;
+            if (weighs) {
+              w = in[1];
+            }
+            if (shifts) {
+              b = in.back();
+            }
+            return Inputs{norm<Op>(op, in[0], w, b, eps, s)};
+          })[0];
+    }
+  }
   if (x.ndim() == 0) {
     invalid(op, "x has no axes. Expected at least one.");
   }
   check_parameter(op, "weight", x, weight);
   check_parameter(op, "bias", x, bias);
-  Inputs in = {x};
-  if (weight) {
-    in.push_back(*weight);
-  }
-  if (bias) {
-    in.push_back(*bias);
-  }
+  Inputs in = given(x, weight, bias);
   Dtype dtype = result_type(in);
   if (!issubdtype(dtype, floating)) {
     invalid(

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "graph/postponed.h"
 #include "mlx/fast.h"
 #include "mlx/ops.h"
 #include "types/error.h"
@@ -112,6 +113,20 @@ array rope(
     const array& offset,
     const std::optional<array>& freqs,
     StreamOrDevice s) {
+  if (freqs) {
+    MLX_POSTPONE(
+        "rope",
+        rope(in[0], dims, traditional, base, scale, in[1], in[2], s),
+        x,
+        offset,
+        *freqs);
+  } else {
+    MLX_POSTPONE(
+        "rope",
+        rope(in[0], dims, traditional, base, scale, in[1], std::nullopt, s),
+        x,
+        offset);
+  }
   if (x.ndim() < 3) {
     invalid(
         "rope",

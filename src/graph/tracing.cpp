@@ -36,7 +36,12 @@ bool in_grad_tracing() {
   return !stack.empty() && stack.back() == Tracing::grad;
 }
 bool in_shapeless_tracing() {
-  return !stack.empty() && stack.back() == Tracing::shapeless;
+  for (auto kind = stack.rbegin(); kind != stack.rend(); ++kind) {
+    if (*kind == Tracing::shapeless || *kind == Tracing::certain_shapes) {
+      return *kind == Tracing::shapeless;
+    }
+  }
+  return false;
 }
 
 }  // namespace mlx::core::detail

@@ -14,7 +14,9 @@ enum class Tracing {
   /// vmap and compile: values do not exist yet.
   placeholders,
   /// shapeless compile: shapes are not final either.
-  shapeless
+  shapeless,
+  /// An operation of a shapeless compile is built for certain shapes.
+  certain_shapes
 };
 
 /// Marks the calling thread as tracing for its lifetime.
@@ -33,6 +35,7 @@ MLX_API bool in_tracing();
 /// in each thread; 0 outside.
 MLX_API uint32_t current_trace();
 MLX_API bool in_grad_tracing();
+/// Also in transforms inside of a shapeless compile.
 MLX_API bool in_shapeless_tracing();
 
 }  // namespace mlx::core::detail

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "graph/claims.h"
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/join.h"
 #include "ops/views.h"
@@ -23,9 +24,34 @@ std::vector<array> make_parts(const array& a, SplitParams params, Stream s) {
   return array::make_arrays(std::move(shapes), dtypes, op, {a});
 }
 
+// unstack where the number of parts is set.
+std::vector<array> unstack_into(const array& a, int count, int axis, Stream s) {
+  if (a.shape(axis) != count) {
+    invalid(
+        "unstack",
+        "axis ",
+        axis,
+        " of ",
+        a.shape(),
+        " was traced with length ",
+        count,
+        ". Expected the same: it is the number of results.");
+  }
+  return unstack(a, axis, s);
+}
+
 }  // namespace
 
 array concatenate(std::vector<array> arrays, int axis, StreamOrDevice s) {
+  if (detail::lengths_open(arrays)) {
+    return detail::postpone(
+        "concatenate",
+        arrays,
+        to_stream(s),
+        [=, s = to_stream(s)](const std::vector<array>& in) {
+          return std::vector<array>{concatenate(in, axis, s)};
+        })[0];
+  }
   if (arrays.empty()) {
     invalid("concatenate", "no arrays given. Expected at least one.");
   }
@@ -92,6 +118,7 @@ array stack(const std::vector<array>& arrays, StreamOrDevice s) {
 
 std::vector<array> split(
     const array& a, const Shape& indices, int axis, StreamOrDevice s) {
+  MLX_POSTPONE_ALL("split", split(in[0], indices, axis, s), a);
   axis = checked_axis("split", axis, ndim_of(a));
   if (indices.empty()) {
     return {a};
@@ -122,6 +149,7 @@ std::vector<array> split(
 
 std::vector<array> split(
     const array& a, int num_splits, int axis, StreamOrDevice s) {
+  MLX_POSTPONE_ALL("split", split(in[0], num_splits, axis, s), a);
   axis = checked_axis("split", axis, ndim_of(a));
   if (num_splits <= 0 || a.shape(axis) % num_splits != 0) {
     invalid(
@@ -147,10 +175,12 @@ std::vector<array> split(const array& a, int num_splits, StreamOrDevice s) {
 
 std::vector<array> unstack(const array& a, int axis, StreamOrDevice s) {
   axis = checked_axis("unstack", axis, ndim_of(a));
-  if (a.shape(axis) == 0) {
+  int count = a.shape(axis);
+  MLX_POSTPONE_ALL("unstack", unstack_into(in[0], count, axis, s), a);
+  if (count == 0) {
     return {};
   }
-  std::vector<array> parts = split(a, a.shape(axis), axis, s);
+  std::vector<array> parts = split(a, count, axis, s);
   for (array& part : parts) {
     part = squeeze(part, axis, s);
   }
@@ -162,6 +192,7 @@ std::vector<array> unstack(const array& a, StreamOrDevice s) {
 }
 
 array repeat(const array& arr, int repeats, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("repeat", repeat(in[0], repeats, axis, s), arr);
   axis = checked_axis("repeat", axis, ndim_of(arr));
   if (repeats < 0) {
     invalid("repeat", "negative count: ", repeats, ".");
@@ -179,6 +210,7 @@ array repeat(const array& arr, int repeats, StreamOrDevice s) {
 }
 
 array tile(const array& arr, std::vector<int> reps, StreamOrDevice s) {
+  MLX_POSTPONE("tile", tile(in[0], reps, s), arr);
   Shape shape = arr.shape();
   if (reps.size() < shape.size()) {
     reps.insert(reps.begin(), shape.size() - reps.size(), 1);
@@ -207,6 +239,7 @@ array roll(
     const Shape& shift,
     const std::vector<int>& axes,
     StreamOrDevice s) {
+  MLX_POSTPONE("roll", roll(in[0], shift, axes, s), a);
   if (shift.size() != axes.size() && shift.size() != 1 && axes.size() != 1) {
     invalid(
         "roll",
@@ -230,6 +263,7 @@ array roll(
 }
 
 array roll(const array& a, int shift, StreamOrDevice s) {
+  MLX_POSTPONE("roll", roll(in[0], shift, s), a);
   return reshape(
       roll(flatten(a, s), Shape{shift}, std::vector<int>{0}, s), a.shape(), s);
 }
@@ -260,6 +294,7 @@ std::vector<array> meshgrid(
     bool sparse,
     const std::string& indexing,
     StreamOrDevice s) {
+  MLX_POSTPONE_LIST("meshgrid", meshgrid(in, sparse, indexing, s), arrays);
   if (indexing != "xy" && indexing != "ij") {
     invalid("meshgrid", "unknown indexing: ", indexing, ". Expected xy or ij.");
   }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/join.h"
 #include "types/error.h"
@@ -102,6 +103,7 @@ array linspace(
 }
 
 array full(Shape shape, array vals, Dtype dtype, StreamOrDevice s) {
+  MLX_POSTPONE("full", full(shape, in[0], dtype, s), vals);
   for (ShapeElem n : shape) {
     if (n < 0) {
       invalid("full", "negative dimension: ", shape, ".");
@@ -124,9 +126,11 @@ array full(Shape shape, array vals, StreamOrDevice s) {
 }
 
 array full_like(const array& a, array vals, Dtype dtype, StreamOrDevice s) {
+  MLX_POSTPONE("full_like", full_like(in[0], in[1], dtype, s), a, vals);
   return full(a.shape(), std::move(vals), dtype, s);
 }
 array full_like(const array& a, array vals, StreamOrDevice s) {
+  MLX_POSTPONE("full_like", full_like(in[0], in[1], s), a, vals);
   return full(a.shape(), std::move(vals), a.dtype(), s);
 }
 
@@ -134,18 +138,22 @@ array zeros(const Shape& shape, Dtype dtype, StreamOrDevice s) {
   return full(shape, array(0, dtype), dtype, s);
 }
 array zeros_like(const array& a, StreamOrDevice s) {
+  MLX_POSTPONE("zeros_like", zeros_like(in[0], s), a);
   return zeros(a.shape(), a.dtype(), s);
 }
 array zeros_like(const array& a, Dtype dtype, StreamOrDevice s) {
+  MLX_POSTPONE("zeros_like", zeros_like(in[0], dtype, s), a);
   return zeros(a.shape(), dtype, s);
 }
 array ones(const Shape& shape, Dtype dtype, StreamOrDevice s) {
   return full(shape, array(1, dtype), dtype, s);
 }
 array ones_like(const array& a, StreamOrDevice s) {
+  MLX_POSTPONE("ones_like", ones_like(in[0], s), a);
   return ones(a.shape(), a.dtype(), s);
 }
 array ones_like(const array& a, Dtype dtype, StreamOrDevice s) {
+  MLX_POSTPONE("ones_like", ones_like(in[0], dtype, s), a);
   return ones(a.shape(), dtype, s);
 }
 
@@ -195,10 +203,12 @@ array tri(int n, int m, int k, Dtype type, StreamOrDevice s) {
 }
 
 array tril(array x, int k, StreamOrDevice s) {
+  MLX_POSTPONE("tril", tril(in[0], k, s), x);
   return triangle("tril", x, k, true, s);
 }
 
 array triu(array x, int k, StreamOrDevice s) {
+  MLX_POSTPONE("triu", triu(in[0], k, s), x);
   return triangle("triu", x, k, false, s);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "types/error.h"
 
@@ -31,6 +32,7 @@ std::vector<array> diagonal_positions(
 
 array diagonal(
     const array& a, int offset, int axis1, int axis2, StreamOrDevice s) {
+  MLX_POSTPONE("diagonal", diagonal(in[0], offset, axis1, axis2, s), a);
   int ndim = static_cast<int>(a.ndim());
   if (ndim < 2) {
     invalid("diagonal", "an array of ", ndim, " dimensions. Expected 2.");
@@ -56,6 +58,7 @@ array diagonal(
 }
 
 array diag(const array& a, int k, StreamOrDevice s) {
+  MLX_POSTPONE("diag", diag(in[0], k, s), a);
   if (a.ndim() == 2) {
     return diagonal(a, k, 0, 1, s);
   }

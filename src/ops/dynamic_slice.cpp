@@ -1,6 +1,7 @@
 // Functions and rules of slices at positions that an array gives.
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/slice_update.h"
 #include "types/error.h"
@@ -83,6 +84,7 @@ array slice(
     std::vector<int> axes,
     Shape slice_size,
     StreamOrDevice s) {
+  MLX_POSTPONE("slice", slice(in[0], in[1], axes, slice_size, s), a, start);
   axes = checked_start("slice", a, start, axes);
   bool fits = slice_size.size() == a.ndim();
   for (size_t i = 0; fits && i < slice_size.size(); ++i) {
@@ -107,6 +109,12 @@ array slice_update(
     const array& start,
     std::vector<int> axes,
     StreamOrDevice s) {
+  MLX_POSTPONE(
+      "slice_update",
+      slice_update(in[0], in[1], in[2], axes, s),
+      src,
+      update,
+      start);
   const char* op = "slice_update";
   axes = checked_start(op, src, start, axes);
   Shape shape = update.shape();

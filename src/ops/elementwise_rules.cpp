@@ -2,8 +2,10 @@
 #include <functional>
 
 #include "graph/stream_scope.h"
+#include "graph/tracing.h"
 #include "mlx/ops.h"
 #include "ops/elementwise_primitive.h"
+#include "ops/rules.h"
 #include "ops/views.h"
 
 namespace mlx::core {
@@ -26,7 +28,7 @@ struct Zero {};
 // Comparisons have tangents too: in the type of the operand's, since bool has
 // no arithmetic to go on with.
 array as_array(Zero, const Rule& r) {
-  return zeros(r.y.shape(), r.t.dtype());
+  return zeros_like(r.y, r.t.dtype());
 }
 // exp(a) / (exp(a) + exp(b)), y = logaddexp(a, b).
 array share(const array& a, const array& b, const array& y) {
@@ -108,6 +110,22 @@ bool states_reverse(ElementwiseOp op) {
   }
 }
 
+// Whether each of these operands has the result's shape at any lengths: all
+// others are single values.
+bool of_result_shape(
+    const std::vector<array>& operands, const std::vector<int>& argnums) {
+  if (!detail::in_shapeless_tracing() || argnums.size() != 1) {
+    return operands.size() == 1;
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].id() != operands[argnums[0]].id() &&
+        operands[i].ndim() != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 array elementwise_tangent(
@@ -140,7 +158,10 @@ std::vector<array> Elementwise::jvp(
     part = dtype == bool_ ? part : astype(part, dtype);
     total = {total.empty() ? part : add(total[0], part)};
   }
-  return {broadcast_to(total[0], shape)};
+  return {
+      of_result_shape(primals, argnums)
+          ? total[0]
+          : broadcast_like(total[0], y, stream())};
 }
 
 std::vector<array> Elementwise::vjp(
@@ -154,8 +175,14 @@ std::vector<array> Elementwise::vjp(
     const array& primal = primals[argnum];
     array g = elementwise_tangent(
         op(), argnum, true, cotangents[0], primals, outputs[0]);
-    g = broadcast_to(astype(g, primal.dtype()), outputs[0].shape());
-    grads.push_back(sum_to_shape(g, primal.shape(), stream()));
+    g = astype(g, primal.dtype());
+    if (!detail::in_shapeless_tracing()) {
+      g = broadcast_to(g, outputs[0].shape());
+    }
+    if (!of_result_shape(primals, {argnum})) {
+      g = sum_like(g, primal, stream());
+    }
+    grads.push_back(g);
   }
   return grads;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/slice_update.h"
 #include "ops/views.h"
@@ -24,6 +25,13 @@ array gather_node(
   inputs.insert(inputs.end(), indices.begin(), indices.end());
   return make_node<Gather>(
       std::move(shape), a.dtype(), std::move(inputs), s, std::move(params));
+}
+
+std::vector<array> with_indices(
+    const array& a, const std::vector<array>& indices) {
+  std::vector<array> all = {a};
+  all.insert(all.end(), indices.begin(), indices.end());
+  return all;
 }
 
 std::vector<array> index_inputs(const std::vector<array>& inputs) {
@@ -57,6 +65,19 @@ array gather(
     const std::vector<int>& axes,
     const Shape& slice_sizes,
     StreamOrDevice s) {
+  if (detail::in_shapeless_tracing()) {
+    std::vector<array> all = with_indices(a, indices);
+    if (detail::lengths_open(all)) {
+      return detail::postpone(
+          "gather",
+          all,
+          to_stream(s),
+          [=, s = to_stream(s)](const std::vector<array>& in) {
+            return std::vector<array>{
+                gather(in[0], index_inputs(in), axes, slice_sizes, s)};
+          })[0];
+    }
+  }
   std::vector<int> along = index_axes("gather", a, indices, axes);
   // From an empty array nothing can be read, at no positions.
   Shape shape = index_shape(indices);
@@ -82,6 +103,7 @@ array gather(
 }
 
 array take(const array& a, const array& indices, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("take", take(in[0], in[1], axis, s), a, indices);
   check_index_type("take", indices);
   axis = checked_axis("take", axis, static_cast<int>(a.ndim()));
   if (a.shape(axis) == 0 && indices.size() != 0) {
@@ -107,6 +129,7 @@ array take(const array& a, const array& indices, StreamOrDevice s) {
 }
 
 array take(const array& a, int index, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("take", take(in[0], index, axis, s), a);
   axis = checked_axis("take", axis, static_cast<int>(a.ndim()));
   ShapeElem length = a.shape(axis);
   if (index < -length || index >= length) {
@@ -157,6 +180,8 @@ std::vector<array> broadcast_beside_axis(
 
 array take_along_axis(
     const array& a, const array& indices, int axis, StreamOrDevice s) {
+  MLX_POSTPONE(
+      "take_along_axis", take_along_axis(in[0], in[1], axis, s), a, indices);
   Stream stream = to_stream(s);
   array at = indices_along_axis("take_along_axis", indices, stream);
   axis = checked_axis("take_along_axis", axis, static_cast<int>(a.ndim()));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "types/error.h"
 
@@ -96,6 +97,7 @@ std::vector<int> factors_of(int n) {
 
 array hadamard_transform(
     const array& a, std::optional<float> scale, StreamOrDevice s) {
+  MLX_POSTPONE("hadamard_transform", hadamard_transform(in[0], scale, s), a);
   if (a.dtype() == complex64) {
     invalid(
         "hadamard_transform",

@@ -1,4 +1,5 @@
 // Function and rules of writing rows where a mask is true.
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/scatter.h"
 #include "types/error.h"
@@ -31,6 +32,8 @@ array row_numbers(const array& flat_mask, Stream s) {
 
 array masked_scatter(
     const array& a, const array& mask, const array& src, StreamOrDevice s) {
+  MLX_POSTPONE(
+      "masked_scatter", masked_scatter(in[0], in[1], in[2], s), a, mask, src);
   const char* op = "masked_scatter";
   if (mask.dtype() != bool_) {
     invalid(op, "bad type of mask: ", mask.dtype(), ". Expected bool.");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
 #include "types/error.h"
@@ -154,6 +155,7 @@ array broadcast_addend(
 
 array matmul(const array& a, const array& b, StreamOrDevice s_) {
   Stream s = to_stream(s_);
+  MLX_POSTPONE("matmul", matmul(in[0], in[1], s), a, b);
   Operands ops = checked_operands("matmul", a, b, result_type(a, b), s);
   Shape shape = align(ops, s);
   return ops.finish(reshape(product(ops.a, ops.b, s), shape, s), s);
@@ -167,6 +169,7 @@ array addmm(
     const float& beta,
     StreamOrDevice s_) {
   Stream s = to_stream(s_);
+  MLX_POSTPONE("addmm", addmm(in[0], in[1], in[2], alpha, beta, s), c, a, b);
   Dtype dtype = result_type(a, b, c);
   Operands ops = checked_operands("addmm", a, b, dtype, s);
   Shape shape = align(ops, s);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/join.h"
 #include "types/error.h"
@@ -88,6 +89,11 @@ array pad(
     const array& pad_value,
     const std::string& mode,
     StreamOrDevice s) {
+  MLX_POSTPONE(
+      "pad",
+      pad(in[0], axes, low_pad_size, high_pad_size, in[1], mode, s),
+      a,
+      pad_value);
   if (axes.size() != low_pad_size.size() ||
       axes.size() != high_pad_size.size()) {
     invalid(

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
 #include "types/error.h"
@@ -196,6 +197,8 @@ std::vector<array> quantize(
     const std::string& mode,
     const std::optional<array>& global_scale,
     StreamOrDevice s) {
+  MLX_POSTPONE_ALL(
+      "quantize", quantize(in[0], group_size, bits, mode, global_scale, s), w);
   QuantizeParams params =
       checked_params("quantize", group_size, bits, mode, global_scale);
   if (!issubdtype(w.dtype(), floating)) {
@@ -229,6 +232,23 @@ array dequantize(
     std::optional<Dtype> dtype,
     StreamOrDevice s_) {
   Stream s = to_stream(s_);
+  if (biases) {
+    MLX_POSTPONE(
+        "dequantize",
+        dequantize(
+            in[0],
+            in[1],
+            in[2],
+            group_size,
+            bits,
+            mode,
+            std::nullopt,
+            dtype,
+            s),
+        w,
+        scales,
+        *biases);
+  }
   QuantizeParams params =
       checked_params("dequantize", group_size, bits, mode, global_scale);
   Packed m = checked_matrix("dequantize", w, scales, biases, params, s);
@@ -252,6 +272,16 @@ array quantized_matmul(
     StreamOrDevice s_) {
   constexpr const char* kOp = "quantized_matmul";
   Stream s = to_stream(s_);
+  if (biases) {
+    MLX_POSTPONE(
+        kOp,
+        quantized_matmul(
+            in[0], in[1], in[2], in[3], transpose, group_size, bits, mode, s),
+        x,
+        w,
+        scales,
+        *biases);
+  }
   QuantizeParams matrix =
       checked_params(kOp, group_size, bits, mode, std::nullopt);
   Packed m = checked_matrix(kOp, w, scales, biases, matrix, s);

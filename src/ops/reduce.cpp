@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
 #include "types/error.h"
@@ -345,6 +346,7 @@ array median(
     const std::vector<int>& axes,
     bool keepdims,
     StreamOrDevice s) {
+  MLX_POSTPONE("median", median(in[0], axes, keepdims, s), a);
   Stream stream = to_stream(s);
   std::vector<int> sorted = plain_axes("median", a, axes);
   array rows = astype(axes_to_last(a, sorted, stream), float_type(a), stream);

@@ -3,6 +3,7 @@
 #include "mlx/ops.h"
 #include "ops/reduce.h"
 #include "ops/views.h"
+#include "types/error.h"
 
 namespace mlx::core {
 
@@ -41,6 +42,16 @@ array factors(Reduce& op, const array& x, const array& y) {
              : share_of_extremes(x, y, op.params());
 }
 
+// Functions check this for the shapes that they are called with; replays of a
+// trace may come with others.
+[[noreturn]] void refuse_empty(const char* op, const Shape& shape) {
+  invalid(
+      op,
+      "no element to choose from: ",
+      shape,
+      ". Expected at least one along the reduced axes.");
+}
+
 bool is_logic(ReduceType type) {
   return type == ReduceType::all || type == ReduceType::any;
 }
@@ -49,7 +60,12 @@ bool is_logic(ReduceType type) {
 
 std::vector<Shape> Reduce::output_shapes(const std::vector<array>& inputs) {
   Shape shape = inputs[0].shape();
+  bool needs_some =
+      params().type == ReduceType::max || params().type == ReduceType::min;
   for (int axis : params().axes) {
+    if (needs_some && shape[axis] == 0) {
+      refuse_empty("reduce", shape);
+    }
     shape[axis] = 1;
   }
   return {shape};
@@ -87,7 +103,7 @@ std::vector<array> Reduce::vjp(
     array f = factors(*this, x, outputs[0]);
     g = multiply(g, f.dtype() == complex64 ? conjugate(f) : f);
   }
-  return {broadcast_to(astype(g, x.dtype()), x.shape())};
+  return {broadcast_like(astype(g, x.dtype()), x, stream())};
 }
 
 Batched Reduce::vmap(
@@ -101,6 +117,9 @@ Batched Reduce::vmap(
 
 std::vector<Shape> ArgReduce::output_shapes(const std::vector<array>& inputs) {
   Shape shape = inputs[0].shape();
+  if (shape[params().axis] == 0) {
+    refuse_empty("argreduce", shape);
+  }
   shape[params().axis] = 1;
   return {shape};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
 
@@ -43,6 +44,11 @@ std::vector<array> all_batched(
     out.push_back(with_batch(inputs[i], axes[i], batch, s));
   }
   return out;
+}
+
+array broadcast_like(const array& x, const array& like, Stream s) {
+  MLX_POSTPONE("broadcast_like", broadcast_like(in[0], in[1], s), x, like);
+  return broadcast_to(x, like.shape(), s);
 }
 
 std::vector<array> filled_tangents(

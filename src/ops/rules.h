@@ -45,6 +45,9 @@ array with_batch(const array& x, int axis, ShapeElem batch, Stream s);
 std::vector<array> all_batched(
     const std::vector<array>& inputs, const std::vector<int>& axes, Stream s);
 
+/// `x` broadcast to the shape of `like`.
+array broadcast_like(const array& x, const array& like, Stream s);
+
 /// The tangents in the places of `argnums`, zeros elsewhere.
 std::vector<array> filled_tangents(
     const std::vector<array>& primals,

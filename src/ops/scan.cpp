@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "graph/postponed.h"
 #include "graph/stream_scope.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
@@ -107,6 +108,7 @@ array logcumsumexp(
 }
 
 array diff(const array& a, int n, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("diff", diff(in[0], n, axis, s), a);
   axis = checked_axis("diff", axis, static_cast<int>(a.ndim()));
   if (n < 0) {
     invalid("diff", "negative number of times: ", n, ".");

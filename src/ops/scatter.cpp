@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
 #include "types/error.h"
@@ -15,6 +16,10 @@ const char* scatter_name(Accumulate mode) {
   constexpr const char* kNames[] = {
       "scatter", "scatter_add", "scatter_prod", "scatter_max", "scatter_min"};
   return kNames[static_cast<int>(mode)];
+}
+
+std::vector<array> index_inputs(const std::vector<array>& inputs) {
+  return {inputs.begin() + 1, inputs.end() - 1};
 }
 
 array scatter_node(
@@ -37,6 +42,18 @@ array scatter_at(
     const std::vector<int>& axes,
     Accumulate mode,
     Stream s) {
+  if (detail::in_shapeless_tracing()) {
+    std::vector<array> all = {a};
+    all.insert(all.end(), indices.begin(), indices.end());
+    all.push_back(updates);
+    if (detail::lengths_open(all)) {
+      return detail::postpone(
+          scatter_name(mode), all, s, [=](const std::vector<array>& in) {
+            return std::vector<array>{
+                scatter_at(in[0], index_inputs(in), in.back(), axes, mode, s)};
+          })[0];
+    }
+  }
   const char* op = scatter_name(mode);
   std::vector<int> along = index_axes(op, a, indices, axes);
   Shape leading = index_shape(indices);
@@ -79,6 +96,12 @@ array scatter_axis(
     int axis,
     Accumulate mode,
     Stream s) {
+  MLX_POSTPONE(
+      op,
+      scatter_axis(op, in[0], in[1], in[2], axis, mode, s),
+      a,
+      indices,
+      values);
   array at = indices_along_axis(op, indices, s);
   axis = checked_axis(op, axis, static_cast<int>(a.ndim()));
   if (indices.ndim() != a.ndim()) {
@@ -99,10 +122,6 @@ array scatter_axis(
   }
   return make_node<ScatterAxis>(
       a.shape(), a.dtype(), {a, at, put}, s, ScatterAxisParams{mode, axis});
-}
-
-std::vector<array> index_inputs(const std::vector<array>& inputs) {
-  return {inputs.begin() + 1, inputs.end() - 1};
 }
 
 int last_index(const std::vector<array>& inputs) {

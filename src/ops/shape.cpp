@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
 #include "types/error.h"
@@ -93,6 +94,7 @@ array astype(array a, Dtype dtype, StreamOrDevice s) {
 }
 
 array view(const array& a, const Dtype& dtype, StreamOrDevice s) {
+  MLX_POSTPONE("view", view(in[0], dtype, s), a);
   if (a.dtype() == dtype) {
     return a;
   }
@@ -124,6 +126,7 @@ array view(const array& a, const Dtype& dtype, StreamOrDevice s) {
 
 array as_strided(
     array a, Shape shape, Strides strides, size_t offset, StreamOrDevice s) {
+  MLX_POSTPONE("as_strided", as_strided(in[0], shape, strides, offset, s), a);
   if (shape.size() != strides.size()) {
     invalid(
         "as_strided",
@@ -176,6 +179,7 @@ array stop_gradient(const array& a, StreamOrDevice s) {
 }
 
 array reshape(const array& a, Shape shape, StreamOrDevice s) {
+  MLX_POSTPONE("reshape", reshape(in[0], shape, s), a);
   if (a.shape() == shape) {
     return a;
   }
@@ -187,6 +191,7 @@ array reshape(const array& a, Shape shape, StreamOrDevice s) {
 }
 
 array unflatten(const array& a, int axis, Shape shape, StreamOrDevice s) {
+  MLX_POSTPONE("unflatten", unflatten(in[0], axis, shape, s), a);
   if (shape.empty()) {
     invalid("unflatten", "empty shape. Expected at least one entry.");
   }
@@ -227,6 +232,7 @@ array flatten(const array& a, StreamOrDevice s) {
 }
 
 array squeeze(const array& a, const std::vector<int>& axes, StreamOrDevice s) {
+  MLX_POSTPONE("squeeze", squeeze(in[0], axes, s), a);
   std::vector<int> sorted = checked_axes("squeeze", axes, ndim_of(a));
   for (int axis : sorted) {
     if (a.shape(axis) != 1) {
@@ -318,6 +324,7 @@ array moveaxis(const array& a, int source, int destination, StreamOrDevice s) {
 }
 
 array flip(const array& a, const std::vector<int>& axes, StreamOrDevice s) {
+  MLX_POSTPONE("flip", flip(in[0], axes, s), a);
   SliceParams params;
   std::vector<int> sorted = checked_axes("flip", axes, ndim_of(a));
   for (int i = 0; i < ndim_of(a); ++i) {
@@ -341,6 +348,7 @@ array flip(const array& a, StreamOrDevice s) {
 }
 
 array broadcast_to(const array& a, const Shape& shape, StreamOrDevice s) {
+  MLX_POSTPONE("broadcast_to", broadcast_to(in[0], shape, s), a);
   if (a.shape() == shape) {
     return a;
   }
@@ -352,6 +360,7 @@ array broadcast_to(const array& a, const Shape& shape, StreamOrDevice s) {
 
 std::vector<array> broadcast_arrays(
     const std::vector<array>& inputs, StreamOrDevice s) {
+  MLX_POSTPONE_LIST("broadcast_arrays", broadcast_arrays(in, s), inputs);
   Shape shape;
   for (const array& in : inputs) {
     shape = broadcast_shapes(shape, in.shape());
@@ -365,6 +374,7 @@ std::vector<array> broadcast_arrays(
 
 array slice(
     const array& a, Shape start, Shape stop, Shape strides, StreamOrDevice s) {
+  MLX_POSTPONE("slice", slice(in[0], start, stop, strides, s), a);
   SliceParams params = normalized_slice(
       "slice",
       a.shape(),

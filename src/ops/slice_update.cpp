@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "graph/stream_scope.h"
 #include "mlx/ops.h"
 #include "types/error.h"
@@ -19,6 +20,11 @@ array update_slice(
     const Shape& strides,
     Accumulate mode,
     StreamOrDevice s) {
+  MLX_POSTPONE(
+      "slice_update",
+      update_slice(in[0], in[1], start, stop, strides, mode, s),
+      src,
+      update);
   return slice_update(
       src,
       update,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/postponed.h"
 #include "graph/stream_scope.h"
 #include "mlx/ops.h"
 #include "ops/reduce.h"
@@ -50,7 +51,11 @@ bool is_last(const std::vector<int>& axes, const array& a) {
 }  // namespace
 
 array softmax(
-    const array& a, const std::vector<int>& axes, bool, StreamOrDevice s) {
+    const array& a,
+    const std::vector<int>& axes,
+    bool precise,
+    StreamOrDevice s) {
+  MLX_POSTPONE("softmax", softmax(in[0], axes, precise, s), a);
   Stream stream = to_stream(s);
   std::vector<int> sorted =
       reduction_axes("softmax", axes, static_cast<int>(a.ndim()), checked_axis);
@@ -74,6 +79,7 @@ array logsumexp(
     const std::vector<int>& axes,
     bool keepdims,
     StreamOrDevice s) {
+  MLX_POSTPONE("logsumexp", logsumexp(in[0], axes, keepdims, s), a);
   Stream stream = to_stream(s);
   std::vector<int> sorted = reduction_axes(
       "logsumexp", axes, static_cast<int>(a.ndim()), checked_axis);

@@ -1,6 +1,7 @@
 // Sorting functions and their rules.
 #include "ops/sort.h"
 
+#include "graph/postponed.h"
 #include "graph/stream_scope.h"
 #include "mlx/ops.h"
 #include "ops/views.h"
@@ -165,6 +166,7 @@ array argsort(const array& a, StreamOrDevice s) {
 
 // A sorted array is partitioned at every place.
 array partition(const array& a, int kth, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("partition", partition(in[0], kth, axis, s), a);
   axis = checked_axis("partition", axis, ndim_of(a));
   checked_kth("partition", a, kth, axis);
   return sort(a, axis, s);
@@ -175,6 +177,7 @@ array partition(const array& a, int kth, StreamOrDevice s) {
 }
 
 array argpartition(const array& a, int kth, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("argpartition", argpartition(in[0], kth, axis, s), a);
   axis = checked_axis("argpartition", axis, ndim_of(a));
   checked_kth("argpartition", a, kth, axis);
   return argsort(a, axis, s);
@@ -185,6 +188,7 @@ array argpartition(const array& a, int kth, StreamOrDevice s) {
 }
 
 array topk(const array& a, int k, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("topk", topk(in[0], k, axis, s), a);
   axis = checked_axis("topk", axis, ndim_of(a));
   int n = a.shape(axis);
   if (k < 0 || k > n) {

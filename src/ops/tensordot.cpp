@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "types/error.h"
 
@@ -56,6 +57,7 @@ array tensordot(
     const std::vector<int>& axes_a,
     const std::vector<int>& axes_b,
     StreamOrDevice s) {
+  MLX_POSTPONE("tensordot", tensordot(in[0], in[1], axes_a, axes_b, s), a, b);
   if (axes_a.size() != axes_b.size()) {
     invalid(
         "tensordot",
@@ -129,6 +131,7 @@ array outer(const array& a, const array& b, StreamOrDevice s) {
 }
 
 array inner(const array& a, const array& b, StreamOrDevice s) {
+  MLX_POSTPONE("inner", inner(in[0], in[1], s), a, b);
   if (a.ndim() == 0 || b.ndim() == 0) {
     return multiply(a, b, s);
   }
@@ -145,6 +148,7 @@ array inner(const array& a, const array& b, StreamOrDevice s) {
 }
 
 array kron(const array& a, const array& b, StreamOrDevice s) {
+  MLX_POSTPONE("kron", kron(in[0], in[1], s), a, b);
   if (a.size() == 0 || b.size() == 0) {
     invalid("kron", "an empty array: ", a.shape(), " and ", b.shape(), ".");
   }
@@ -166,6 +170,7 @@ array kron(const array& a, const array& b, StreamOrDevice s) {
 }
 
 array vecdot(const array& a, const array& b, int axis, StreamOrDevice s) {
+  MLX_POSTPONE("vecdot", vecdot(in[0], in[1], axis, s), a, b);
   int axis_a = checked_axis("vecdot", axis, ndim_of(a));
   int axis_b = checked_axis("vecdot", axis, ndim_of(b));
   if (a.shape(axis_a) != b.shape(axis_b)) {

@@ -2,7 +2,9 @@
 #include "ops/views.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "ops/rules.h"
 #include "types/error.h"
@@ -87,6 +89,11 @@ array sum_to_shape(const array& x, const Shape& shape, Stream s) {
   return reshape(sum(x, axes, true, s), shape, s);
 }
 
+array sum_like(const array& x, const array& like, Stream s) {
+  MLX_POSTPONE("sum_like", sum_like(in[0], in[1], s), x, like);
+  return sum_to_shape(x, like.shape(), s);
+}
+
 array batch_to_front(const array& x, int axis, Stream s) {
   return axis <= 0 ? x : moveaxis(x, axis, 0, s);
 }
@@ -96,10 +103,9 @@ array batch_to_front(const array& x, int axis, int ndim, Stream s) {
     return x;
   }
   array front = batch_to_front(x, axis, s);
-  Shape shape = front.shape();
-  size_t missing = ndim + 1 - shape.size();
-  shape.insert(shape.begin() + 1, missing, 1);
-  return missing ? reshape(front, shape, s) : front;
+  std::vector<int> missing(ndim + 1 - front.ndim());
+  std::iota(missing.begin(), missing.end(), 1);
+  return missing.empty() ? front : expand_dims(front, missing, s);
 }
 
 // ---- element type
@@ -341,6 +347,11 @@ Batched ExpandDims::vmap(
 
 std::vector<Shape> Squeeze::output_shapes(const std::vector<array>& inputs) {
   const Shape& in = inputs[0].shape();
+  for (int axis : params().axes) {
+    if (in[axis] != 1) {
+      invalid("squeeze", "axis ", axis, " of ", in, " is not of length 1.");
+    }
+  }
   Shape shape;
   for (int i : remaining_axes(static_cast<int>(in.size()), params().axes)) {
     shape.push_back(in[i]);

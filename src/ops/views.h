@@ -235,6 +235,9 @@ std::vector<int> remaining_axes(int ndim, const std::vector<int>& axes);
 /// `x` summed down to `shape`, which broadcasts to x's shape.
 array sum_to_shape(const array& x, const Shape& shape, Stream s);
 
+/// The same with the shape of `like`.
+array sum_like(const array& x, const array& like, Stream s);
+
 /// `x` with its batch axis moved to the front; without one, as it is.
 array batch_to_front(const array& x, int axis, Stream s);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/postponed.h"
 #include "mlx/ops.h"
 #include "mlx/random.h"
 #include "types/error.h"
@@ -10,6 +11,11 @@
 namespace mlx::core::random {
 
 namespace {
+
+// Drawn while tracing: the state goes on from there.
+array drawn_key(const std::optional<array>& key) {
+  return key ? *key : KeySequence::default_().next();
+}
 
 void check_real_float(const char* op, Dtype dtype) {
   if (dtype == float64) {
@@ -67,6 +73,11 @@ array uniform(
     Dtype dtype,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (detail::lengths_open(low, high)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE(
+        "uniform", uniform(in[0], in[1], shape, dtype, in[2], s), low, high, k);
+  }
   check_real_float("uniform", dtype);
   check_shape("uniform", broadcast_shapes(low.shape(), high.shape()), shape);
   array lo = astype(low, dtype, s);
@@ -136,6 +147,10 @@ array bernoulli(
     const Shape& shape,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (detail::lengths_open(p)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE("bernoulli", bernoulli(in[0], shape, in[1], s), p, k);
+  }
   if (!issubdtype(p.dtype(), floating)) {
     invalid(
         "bernoulli",
@@ -152,6 +167,10 @@ array bernoulli(
 
 array bernoulli(
     const array& p, const std::optional<array>& key, StreamOrDevice s) {
+  if (detail::lengths_open(p)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE("bernoulli", bernoulli(in[0], in[1], s), p, k);
+  }
   return bernoulli(p, p.shape(), key, s);
 }
 
@@ -182,6 +201,15 @@ array truncated_normal(
     Dtype dtype,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (detail::lengths_open(lower, upper)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE(
+        "truncated_normal",
+        truncated_normal(in[0], in[1], dtype, in[2], s),
+        lower,
+        upper,
+        k);
+  }
   Shape shape = broadcast_shapes(lower.shape(), upper.shape());
   return truncated_normal(lower, upper, shape, dtype, key, s);
 }
@@ -213,6 +241,8 @@ array laplace(
 // ---- categorical
 
 namespace {
+
+constexpr const char* kCategorical = "categorical";
 
 array by_gumbel(
     const array& logits,
@@ -254,6 +284,11 @@ array categorical(
     const Shape& shape,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (detail::lengths_open(logits)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE(
+        kCategorical, categorical(in[0], axis, shape, in[1], s), logits, k);
+  }
   int ndim = static_cast<int>(logits.ndim());
   axis = checked_axis("categorical", axis, ndim);
   Shape reduced = logits.shape();
@@ -275,6 +310,14 @@ array categorical(
     int num_samples,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (detail::lengths_open(logits_)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE(
+        kCategorical,
+        categorical(in[0], axis, num_samples, in[1], s),
+        logits_,
+        k);
+  }
   int ndim = static_cast<int>(logits_.ndim());
   axis = checked_axis("categorical", axis, ndim);
   if (num_samples < 0) {
@@ -296,6 +339,10 @@ array categorical(
     int axis,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (detail::lengths_open(logits)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE(kCategorical, categorical(in[0], axis, in[1], s), logits, k);
+  }
   axis = checked_axis("categorical", axis, static_cast<int>(logits.ndim()));
   Shape reduced = logits.shape();
   reduced.erase(reduced.begin() + axis);
@@ -307,6 +354,10 @@ array permutation(
     int axis,
     const std::optional<array>& key,
     StreamOrDevice s) {
+  if (detail::lengths_open(x)) {
+    array k = drawn_key(key);
+    MLX_POSTPONE("permutation", permutation(in[0], axis, in[1], s), x, k);
+  }
   axis = checked_axis("permutation", axis, static_cast<int>(x.ndim()));
   return take(x, permutation(x.shape(axis), key, s), axis, s);
 }

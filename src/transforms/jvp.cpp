@@ -5,6 +5,7 @@
 #include "mlx/ops.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
+#include "transforms/node_rules.h"
 #include "transforms/trace.h"
 #include "types/error.h"
 
@@ -28,8 +29,7 @@ void push_forward(const detail::Trace& trace, Tangents& tangents) {
     if (argnums.empty()) {
       continue;
     }
-    std::vector<array> outgoing =
-        node.primitive().jvp(node.inputs(), incoming, argnums);
+    std::vector<array> outgoing = detail::node_jvp(node, incoming, argnums);
     std::vector<array> outputs = node.outputs();
     for (size_t i = 0; i < outputs.size(); ++i) {
       tangents.insert_or_assign(outputs[i].id(), outgoing[i]);

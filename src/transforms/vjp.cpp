@@ -8,6 +8,7 @@
 #include "mlx/ops.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
+#include "transforms/node_rules.h"
 #include "transforms/trace.h"
 #include "types/error.h"
 
@@ -110,7 +111,7 @@ void pull_back(const detail::Trace& trace, Cotangents& sums) {
       cotangents.push_back(sums.take_or_zeros(out, op.stream()));
     }
     std::vector<array> grads =
-        op.vjp(node->inputs(), cotangents, argnums, outputs);
+        detail::node_vjp(*node, cotangents, argnums, outputs);
     for (size_t i = 0; i < argnums.size(); ++i) {
       sums.add_to(node->inputs()[argnums[i]], grads[i], op.stream());
     }

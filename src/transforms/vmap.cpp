@@ -2,12 +2,15 @@
 // rule make the node for the whole batch.
 #include "transforms/vmap.h"
 
+#include <algorithm>
 #include <unordered_map>
 
+#include "graph/postponed.h"
 #include "graph/tracing.h"
 #include "mlx/ops.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
+#include "transforms/node_rules.h"
 #include "transforms/trace.h"
 #include "types/error.h"
 
@@ -51,7 +54,7 @@ void batch_node(const array& node, BatchedMap& known) {
   std::vector<array> values;
   std::vector<int> value_axes(outputs.size(), -1);
   if (mapped) {
-    std::tie(values, value_axes) = node.primitive().vmap(inputs, axes);
+    std::tie(values, value_axes) = node_vmap(node, inputs, axes);
   } else {
     values = rebuild(node, inputs);
   }
@@ -94,8 +97,22 @@ ShapeElem batch_size(
   return size;
 }
 
-// `value` with its batch axis at `out_axis`.
-array placed(array value, int axis, int out_axis, ShapeElem batch) {
+// `value` as many times as the batch of `mapped` is long.
+array repeated(
+    const array& value,
+    int axis,
+    const array& mapped,
+    int mapped_axis,
+    Stream s) {
+  MLX_POSTPONE(
+      "vmap", repeated(in[0], axis, in[1], mapped_axis, s), value, mapped);
+  return repeat(
+      expand_dims(value, axis, s), mapped.shape(mapped_axis), axis, s);
+}
+
+// `value` with its batch axis at `out_axis`; `mapped` is an input with a batch.
+array placed(
+    array value, int axis, int out_axis, const array& mapped, int mapped_axis) {
   if (out_axis < 0) {
     if (axis >= 0) {
       invalid(
@@ -106,7 +123,7 @@ array placed(array value, int axis, int out_axis, ShapeElem batch) {
     return value;
   }
   if (axis < 0) {
-    return repeat(expand_dims(value, out_axis), batch, out_axis);
+    return repeated(value, out_axis, mapped, mapped_axis, to_stream({}));
   }
   return axis == out_axis ? value : moveaxis(value, axis, out_axis);
 }
@@ -155,7 +172,11 @@ std::vector<array> vmap_replace(
         outputs.size(),
         " outputs. Expected one for each.");
   }
-  ShapeElem batch = batch_size(inputs, in_axes);
+  batch_size(inputs, in_axes);
+  size_t mapped =
+      std::find_if(
+          in_axes.begin(), in_axes.end(), [](int axis) { return axis >= 0; }) -
+      in_axes.begin();
   Trace trace;
   if (!placeholders.empty()) {
     InTracing scope(Tracing::placeholders, placeholders[0].trace());
@@ -176,7 +197,8 @@ std::vector<array> vmap_replace(
         found ? it->second.value : outputs[i],
         found ? it->second.axis : -1,
         out_axes[i],
-        batch));
+        inputs[mapped],
+        in_axes[mapped]));
   }
   return results;
 }

@@ -111,7 +111,8 @@ class Recorder {
     if (known_.contains(a.id())) {
       return;  // met again below itself by way of a sibling
     }
-    TracedNode node{a.primitive_ptr(), {}, {}};
+    TracedNode node{a.primitive_ptr(), {}, {}, nullptr, nullptr};
+    node.postponed = dynamic_cast<const Postponed*>(node.primitive.get());
     for (const array& in : a.inputs()) {
       node.inputs.push_back(known_.at(in.id()));
     }

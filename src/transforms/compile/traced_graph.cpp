@@ -83,6 +83,11 @@ std::vector<array> TracedGraph::replay(const std::vector<array>& given) const {
         inputs.size(),
         ".");
   }
+  // Lengths are certain here, also while another function is traced.
+  std::optional<InTracing> certain;
+  if (shapeless && in_shapeless_tracing()) {
+    certain.emplace(Tracing::certain_shapes);
+  }
   std::vector<std::optional<array>> made(values.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     made[inputs[i]] = given[i];
@@ -96,8 +101,9 @@ std::vector<array> TracedGraph::replay(const std::vector<array>& given) const {
     for (int in : node.inputs) {
       read.push_back(value(in));
     }
-    if (node.unfused && !suits(node, read)) {
-      std::vector<array> outs = node.unfused->replay(read);
+    if (node.postponed || (node.unfused && !suits(node, read))) {
+      std::vector<array> outs = node.postponed ? node.postponed->build(read)
+                                               : node.unfused->replay(read);
       for (size_t i = 0; i < outs.size(); ++i) {
         made[node.outputs[i]] = std::move(outs[i]);
       }

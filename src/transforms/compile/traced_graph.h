@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/postponed.h"
 #include "mlx/array.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
@@ -28,6 +29,8 @@ struct TracedNode {
   std::vector<int> outputs;
   /// Of a fused part without final shapes: what it was made of.
   std::shared_ptr<const struct TracedGraph> unfused;
+  /// The primitive where it has to be asked for nodes.
+  const Postponed* postponed = nullptr;
 };
 
 struct TracedGraph {
