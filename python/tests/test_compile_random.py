@@ -194,6 +194,19 @@ def test_with_sums(program, dtype, shape, seed):
     same(got[2:], want[2:], exact=False)
 
 
+@settings(fixed, max_examples=60)
+@given(steps, kinds_of_inputs, st.lists(shapes, min_size=3, max_size=3))
+def test_shapeless(program, kinds, three):
+    """One trace for all shapes. Broadcasting between inputs stays as traced."""
+    keep = [s for s in program if s[0] not in ("transpose", "row")]
+    function = function_of(keep)
+    compiled = mx.compile(function, shapeless=True)
+    for seed, (n, m) in enumerate(three):
+        arrays = inputs(kinds, (n + 1, m + 1), seed)
+        same(compiled(*arrays), function(*arrays), exact=True)
+    assert compiled.cache_info()["misses"] == 1
+
+
 def test_programs_fuse():
     """That the random functions above are worth something."""
     program = [(kind, k, 2 * k + 1, k) for k, kind in enumerate(KINDS[:7])]

@@ -23,6 +23,9 @@ std::pair<std::vector<array>, std::vector<int>> RandomBits::vmap(
 
 std::vector<Shape> RandomBits::output_shapes(const std::vector<array>& inputs) {
   Shape shape = inputs[0].shape();
+  if (shape.empty() || shape.back() != 2) {
+    invalid("random", "a key of shape ", shape, ". Expected two numbers.");
+  }
   shape.pop_back();
   shape.insert(shape.end(), params().shape.begin(), params().shape.end());
   return {shape};
