@@ -330,9 +330,6 @@ std::optional<mx::array> postponed(
     const std::vector<IndexPart>& parts,
     const std::optional<mx::array>& value,
     IndexFn with) {
-  if (!mx::detail::in_shapeless_tracing()) {
-    return std::nullopt;
-  }
   std::vector<mx::array> inputs = {a};
   if (value) {
     inputs.push_back(*value);
@@ -480,10 +477,13 @@ void set_item(mx::array& a, const nb::object& index, const nb::object& value) {
     a = mx::masked_scatter(a, *parts[0].values, v);
     return;
   }
-  auto later =
-      postponed("index_update", a, parts, v, [](auto& x, auto& at, auto& put) {
-        return write_selected(x, select(x, at), *put, mx::Accumulate::none);
-      });
+  std::optional<mx::array> later;
+  if (mx::detail::in_shapeless_tracing()) {
+    later = postponed(
+        "index_update", a, parts, v, [](auto& x, auto& at, auto& put) {
+          return write_selected(x, select(x, at), *put, mx::Accumulate::none);
+        });
+  }
   if (later) {
     a = *later;
     return;
@@ -508,6 +508,9 @@ mx::array updated_at(
     mx::Shape shape = mask.shape();
     shape.resize(a.ndim(), 1);
     return mx::where(mx::reshape(mask, shape), result, a);
+  }
+  if (!mx::detail::in_shapeless_tracing()) {
+    return updated_selected(a, select(a, parts), v, update);
   }
   auto later = postponed(
       "index_update", a, parts, v, [update](auto& x, auto& at, auto& by) {

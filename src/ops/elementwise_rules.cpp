@@ -110,16 +110,14 @@ bool states_reverse(ElementwiseOp op) {
   }
 }
 
-// Whether each of these operands has the result's shape at any lengths: all
-// others are single values.
-bool of_result_shape(
-    const std::vector<array>& operands, const std::vector<int>& argnums) {
-  if (!detail::in_shapeless_tracing() || argnums.size() != 1) {
+// Whether operand `argnum` has the result's shape at any lengths: all others
+// are single values.
+bool of_result_shape(const std::vector<array>& operands, int argnum) {
+  if (operands.size() == 1 || !detail::in_shapeless_tracing()) {
     return operands.size() == 1;
   }
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].id() != operands[argnums[0]].id() &&
-        operands[i].ndim() != 0) {
+    if (operands[i].id() != operands[argnum].id() && operands[i].ndim() != 0) {
       return false;
     }
   }
@@ -159,7 +157,7 @@ std::vector<array> Elementwise::jvp(
     total = {total.empty() ? part : add(total[0], part)};
   }
   return {
-      of_result_shape(primals, argnums)
+      argnums.size() == 1 && of_result_shape(primals, argnums[0])
           ? total[0]
           : broadcast_like(total[0], y, stream())};
 }
@@ -179,7 +177,7 @@ std::vector<array> Elementwise::vjp(
     if (!detail::in_shapeless_tracing()) {
       g = broadcast_to(g, outputs[0].shape());
     }
-    if (!of_result_shape(primals, {argnum})) {
+    if (!of_result_shape(primals, argnum)) {
       g = sum_like(g, primal, stream());
     }
     grads.push_back(g);
