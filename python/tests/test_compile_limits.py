@@ -14,6 +14,15 @@ import mlx.core as mx
 import pytest
 
 STATUS = Path("/proc/self/statm")
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu():
+    """A GPU's driver keeps memory and files of its own."""
+    with mx.stream(mx.cpu):
+        yield
+
+
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="reads Linux's /proc")
 
 
@@ -82,6 +91,7 @@ def test_functions_that_die_leave_nothing() -> None:
 def run(code: str, folder: Path) -> None:
     """In a process of its own with an empty folder to live in."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MLX_")}
+    environment["MLX_DISABLE_CUDA"] = "1"
     places = ("HOME", "TMPDIR", "XDG_CACHE_HOME")
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],

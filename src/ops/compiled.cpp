@@ -2,6 +2,8 @@
 #include "ops/compiled.h"
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_set>
 
 #include "backend/backend.h"
 #include "mlx/utils.h"
@@ -24,6 +26,14 @@ const char* step_name(const FusedStep& step) {
   return kNames[static_cast<int>(step.reduce)];
 }
 
+// Names outlive their primitives: errors that are found later still say them.
+const char* interned(std::string name) {
+  static std::mutex mutex;
+  static auto* names = new std::unordered_set<std::string>;
+  std::lock_guard lock(mutex);
+  return names->insert(std::move(name)).first->c_str();
+}
+
 }  // namespace
 
 bool FusedProgram::has_reductions() const {
@@ -33,10 +43,12 @@ bool FusedProgram::has_reductions() const {
 }
 
 Compiled::Compiled(Stream s, FusedProgram program)
-    : Primitive(s), program_(std::move(program)), name_("Compiled") {
+    : Primitive(s), program_(std::move(program)) {
+  std::string name = "Compiled";
   for (const FusedStep& step : program_.steps) {
-    name_ += step_name(step);
+    name += step_name(step);
   }
+  name_ = interned(std::move(name));
 }
 
 Shape Compiled::iteration_shape(const std::vector<array>& inputs) {

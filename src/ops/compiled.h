@@ -112,7 +112,7 @@ class Compiled final : public Primitive {
       const std::vector<array>& inputs, std::vector<array>& outputs) override;
 
   /// "Compiled" and the classes of the steps, e.g. CompiledExpAdd.
-  const char* name() const override { return name_.c_str(); }
+  const char* name() const override { return name_; }
   bool is_equivalent(const Primitive& other) const override;
   std::vector<Shape> output_shapes(const std::vector<array>& inputs) override;
 
@@ -121,7 +121,7 @@ class Compiled final : public Primitive {
   std::vector<Shape> value_shapes(const std::vector<array>& inputs) const;
 
   FusedProgram program_;
-  std::string name_;
+  const char* name_;
   mutable std::shared_ptr<const FusedPlan> plans_[2];
 };
 
