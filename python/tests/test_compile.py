@@ -269,6 +269,22 @@ class TestFusion:
         compiled = mx.compile(lambda x, w: mx.fast.rms_norm(x, w, 1e-5))
         assert nodes_of(compiled(x, w)) == ["RMSNorm"]
 
+    @pytest.mark.parametrize("n", [2, 14, 100, 3000])
+    def test_rows_of_one_value(self, n):
+        # Three values that are one in memory, beside reductions of their rows.
+        def fun(x, e):
+            least = mx.min(x + 1, axis=-1, keepdims=True)
+            wide = e.astype(mx.float32)
+            return least, mx.where(e > 0, least, wide), wide * 2, x * wide
+
+        x = normal(3, n)
+        for value in (0, 1):
+            e = mx.broadcast_to(mx.array([[value]]), (3, 1))
+            mx.eval(e)
+            for got, expected in zip(mx.compile(fun)(x, e), fun(x, e)):
+                assert got.shape == expected.shape
+                assert mx.array_equal(got, expected)
+
     def test_no_circle(self):
         # A part that held both exp and the sum would need the product first.
         def fun(x, w):

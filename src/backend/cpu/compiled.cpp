@@ -52,6 +52,7 @@ class Run {
     return key_.inputs[input] != InputKind::none;
   }
   bool has_row_inputs() const;
+  bool is_one_for_all_rows(const array& in) const;
   void find_inputs();
   void look_at_inputs();
   InputKind kind_of(const array& in, BlockView& view) const;
@@ -101,7 +102,8 @@ void Run::find_inputs() {
   if (!layout_) {
     for (size_t i = 0; i < inputs_->size(); ++i) {
       const array& in = (*inputs_)[i];
-      if (is_used(i) && is_transposed(in, share_.shape)) {
+      if (is_used(i) &&
+          (is_transposed(in, share_.shape) || is_one_for_all_rows(in))) {
         copies_ = copies_.empty() ? *inputs_ : copies_;
         copies_[i] = row_contiguous(in);
       }
@@ -109,6 +111,22 @@ void Run::find_inputs() {
     inputs_ = copies_.empty() ? inputs_ : &copies_;
   }
   look_at_inputs();
+}
+
+// A value for each row that is the same one in memory: it counts as a value of
+// rows only when each has its own.
+bool Run::is_one_for_all_rows(const array& in) const {
+  if (!key_.by_rows || in.size() <= 1 || in.shape(-1) != 1 ||
+      row_length() == 1) {
+    return false;
+  }
+  for (size_t k = 0; k < in.ndim(); ++k) {
+    if (in.shape(static_cast<int>(k)) != 1 &&
+        in.strides(static_cast<int>(k)) != 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // Values of rows are spread over elements unless rows are long.
