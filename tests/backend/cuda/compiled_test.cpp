@@ -130,26 +130,7 @@ TEST_F(CudaCompiled, AllCasts) {
 }
 
 TEST_F(CudaCompiled, OutputsOfSeveralShapes) {
-  std::mt19937 rng(7);
-  Program p;
-  int x = p.input(float32);
-  int row = p.input(float32);
-  int column = p.input(float32);
-  int one = p.input(float32, Extent::one);
-  int a = p.step(Op::exp, {row});
-  int b = p.step(Op::multiply, {column, one});
-  int c = p.step(Op::negative, {one});
-  int d = p.step(Op::add, {p.step(Op::add, {a, b}), c});
-  p.output(p.step(Op::multiply, {x, d}));
-  for (int value : {a, b, c, d}) {
-    p.output(value);
-  }
-  expect_fused_is_single(
-      p.get(),
-      {random_array(rng, {5, 30, 40}, float32),
-       random_array(rng, {40}, float32),
-       random_array(rng, {30, 1}, float32),
-       random_array(rng, {}, float32)});
+  expect_outputs_of_several_shapes();
 }
 
 TEST_F(CudaCompiled, EmptyAndSingleElements) {
