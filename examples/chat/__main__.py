@@ -24,7 +24,14 @@ from examples.common import (
 )
 
 from .files import default_model, load
-from .generate import Sampler, Statistics, generate, make_sampler
+from .generate import (
+    Sampler,
+    Statistics,
+    compiled_step,
+    generate,
+    make_sampler,
+    plain_step,
+)
 from .model import Llama
 from .tokenizer import ChatTokenizer, Message
 
@@ -83,6 +90,11 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         default="float32",
         help="of the activations (default: float32)",
     )
+    parser.add_argument(
+        "--no-compile",
+        action="store_true",
+        help="build the graph of each token anew: the same answer, slower",
+    )
     add_device(parser)
     return parser.parse_args(arguments)
 
@@ -91,7 +103,12 @@ class Conversation:
     """Messages so far, and the cache that saves reading them again."""
 
     def __init__(
-        self, model: Llama, tokenizer: ChatTokenizer, sampler: Sampler, max_tokens: int
+        self,
+        model: Llama,
+        tokenizer: ChatTokenizer,
+        sampler: Sampler,
+        max_tokens: int,
+        compiled: bool = True,
     ) -> None:
         self.statistics = Statistics()
         self._model = model
@@ -100,6 +117,8 @@ class Conversation:
         self._max_tokens = max_tokens
         self._messages: list[Message] = []
         self._cache = model.new_cache()
+        make_step = compiled_step if compiled else plain_step
+        self._step = make_step(model, self._cache, sampler)
         self._cached: list[int] = []
 
     def ask(self, prompt: str) -> None:
@@ -141,6 +160,7 @@ class Conversation:
             ids[known:],
             self._cache,
             self._sampler,
+            self._step,
             limit,
             self.statistics,
         ):
@@ -168,7 +188,9 @@ def run(options: argparse.Namespace) -> None:
     file = options.model or default_model()
     model, tokenizer = load(file, DTYPES[options.dtype], options.adapter)
     sampler = make_sampler(options.temperature, options.top_p)
-    conversation = Conversation(model, tokenizer, sampler, options.max_tokens)
+    conversation = Conversation(
+        model, tokenizer, sampler, options.max_tokens, not options.no_compile
+    )
     prompts = read_prompts() if options.prompt is None else [options.prompt]
     try:
         for prompt in prompts:

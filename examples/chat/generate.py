@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Callable
 
 import mlx.core as mx
 
-from .model import Cache, Llama
+from .cache import Cache, CacheAt
+from .model import Llama
 
 Sampler = Callable[[mx.array], mx.array]
+Step = Callable[[mx.array], mx.array]  # a token (1,) to the one that follows it
 
 PREFILL_STEP = 512  # tokens at a time; bounds the memory that a long prompt needs
 
@@ -73,11 +76,52 @@ def prefill(
     return logits
 
 
+def plain_step(model: Llama, cache: list[Cache], sampler: Sampler) -> Step:
+    """A step that builds its graph anew each time."""
+    return lambda token: sampler(model(token[None], cache))
+
+
+def compiled_step(model: Llama, cache: list[Cache], sampler: Sampler) -> Step:
+    """A step that is traced once for each room that the cache has.
+
+    Its state, the rows of the cache, the position and the random state, never
+    leaves the device, and rows are written where they lie. Weights are constants
+    of the trace.
+    """
+    place: dict[str, mx.array] = {}
+    state = [[layer.rows for layer in cache], place, mx.random.state]
+    known = -1  # what `place` says
+
+    @partial(mx.compile, inputs=state, outputs=state)
+    def step(token: mx.array) -> mx.array:
+        position = place["position"]
+        filled = mx.arange(cache[0].rows[0].shape[2]) <= position
+        logits = model(
+            token[None], [CacheAt(layer, position, filled) for layer in cache]
+        )
+        place["position"] = position + 1
+        return sampler(logits)
+
+    def run(token: mx.array) -> mx.array:
+        nonlocal known
+        length = cache[0].length
+        if length != known:  # another question
+            place["position"] = mx.array(length)
+        known = length + 1
+        for layer in cache:
+            layer.make_room(known)
+            layer.length = known
+        return step(token)
+
+    return run
+
+
 def generate(
     model: Llama,
     ids: list[int],
     cache: list[Cache],
     sampler: Sampler,
+    step: Step,
     max_tokens: int,
     statistics: Statistics,
 ) -> Iterator[int]:
@@ -91,6 +135,7 @@ def generate(
         ids: What is not in the cache yet, at least one.
         cache: From `model.new_cache`; extended.
         sampler: From `make_sampler`.
+        step: From `plain_step` or `compiled_step` with the three above.
         max_tokens: How many at most.
         statistics: Added to.
     """
@@ -103,7 +148,7 @@ def generate(
     for count in range(max_tokens):
         current = token
         if count + 1 < max_tokens:
-            token = sampler(model(current[None], cache))
+            token = step(current)
             mx.async_eval(token)
         value = int(current.item())
         statistics.tokens += 1

@@ -7,13 +7,17 @@ tensors and metadata are those of https://github.com/ggml-org/ggml, docs/gguf.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 
+from .cache import Cache, CacheAt, NoCache
+
 Tensors = dict[str, mx.array]
+AnyCache = Cache | CacheAt | NoCache
 
 
 @dataclass(frozen=True)
@@ -54,48 +58,6 @@ class Sizes:
             norm_eps=number("attention.layer_norm_rms_epsilon"),
             context=number("context_length", 2048),
         )
-
-
-class Cache:
-    """Keys and values (1, kv_heads, length, head_dims) of one layer.
-
-    Room is made `step` positions at a time. Setting `length` lower forgets what
-    came last.
-    """
-
-    step = 256
-
-    def __init__(self) -> None:
-        self.length = 0
-        self._keys: mx.array | None = None
-        self._values: mx.array | None = None
-
-    def extend(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Append and return all positions so far."""
-        start, end = self.length, self.length + keys.shape[2]
-        if self._keys is None or end > self._keys.shape[2]:
-            self._keys = self._grown(self._keys, keys, end)
-            self._values = self._grown(self._values, values, end)
-        self._keys[..., start:end, :] = keys
-        self._values[..., start:end, :] = values
-        self.length = end
-        return self._keys[..., :end, :], self._values[..., :end, :]
-
-    def _grown(self, old: mx.array | None, new: mx.array, length: int) -> mx.array:
-        room = -(-length // self.step) * self.step
-        kept = self.length if old is not None else 0
-        shape = (*new.shape[:2], room - kept, new.shape[3])
-        added = mx.zeros(shape, new.dtype)
-        return added if old is None else mx.concatenate([old[..., :kept, :], added], 2)
-
-
-class NoCache:
-    """In place of a `Cache` where whole texts are read at once, any number of them."""
-
-    length = 0
-
-    def extend(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        return keys, values
 
 
 class Stacked(nn.Module):
@@ -192,13 +154,13 @@ class Block(nn.Module):
         self.gate_up = linear(tensors, f"{prefix}.ffn_gate", f"{prefix}.ffn_up")
         self.down = linear(tensors, f"{prefix}.ffn_down")
 
-    def __call__(self, x: mx.array, rope: Any, cache: Cache | NoCache) -> mx.array:
+    def __call__(self, x: mx.array, rope: Any, cache: AnyCache) -> mx.array:
         x = x + self.attention(self["norm1"](x), rope, cache).astype(x.dtype)
         gate_up = self["gate_up"](self["norm2"](x)).astype(x.dtype)
         gate, up = mx.split(gate_up, 2, -1)
         return x + self["down"](nn.silu(gate) * up).astype(x.dtype)
 
-    def attention(self, x: mx.array, rope: Any, cache: Cache | NoCache) -> mx.array:
+    def attention(self, x: mx.array, rope: Any, cache: AnyCache) -> mx.array:
         sizes, (count, length) = self.sizes, x.shape[:2]
         rows = self["queries_keys_values"](x).astype(x.dtype)
         rows = rows.reshape(count, length, -1, sizes.head_dims).transpose(0, 2, 1, 3)
@@ -212,7 +174,7 @@ class Block(nn.Module):
             keys,
             values,
             scale=sizes.head_dims**-0.5,
-            mask="causal" if length > 1 else None,
+            mask=cache.mask(length),
         )
         return self["output"](mixed.transpose(0, 2, 1, 3).reshape(count, length, -1))
 
@@ -265,7 +227,7 @@ class Llama(nn.Module):
 
         self.apply_to_modules(cast)
 
-    def rope(self, x: mx.array, offset: int) -> mx.array:
+    def rope(self, x: mx.array, offset: int | mx.array) -> mx.array:
         # GGUF files of this family store the rows of q and k so that the pairs
         # that turn together are neighbours: the traditional order.
         return mx.fast.rope(
@@ -281,10 +243,10 @@ class Llama(nn.Module):
     def new_cache(self) -> list[Cache]:
         return [Cache() for _ in self.blocks]
 
-    def __call__(self, ids: mx.array, cache: list[Cache]) -> mx.array:
+    def __call__(self, ids: mx.array, cache: Sequence[AnyCache]) -> mx.array:
         return self.logits(self.hidden(ids, cache)[:, -1])
 
-    def hidden(self, ids: mx.array, cache: list[Cache] | list[NoCache]) -> mx.array:
+    def hidden(self, ids: mx.array, cache: Sequence[AnyCache]) -> mx.array:
         """What the last block gives (N, length, width)."""
         x = self["embedding"](ids).astype(self.dtype)
         for block, layer_cache in zip(self["blocks"], cache):

@@ -19,9 +19,10 @@ import mlx.optimizers as optim
 from mlx.utils import tree_flatten
 from tqdm import tqdm
 
+from examples.chat.cache import NoCache
 from examples.chat.files import default_model, load
 from examples.chat.lora import add_lora, save_adapter
-from examples.chat.model import Llama, NoCache
+from examples.chat.model import Llama
 from examples.common import (
     ExampleError,
     add_device,

@@ -18,8 +18,16 @@ import numpy as np
 import pytest
 
 from examples.chat.__main__ import Conversation, default_model, load, main
-from examples.chat.generate import Statistics, generate, make_sampler, prefill
-from examples.chat.model import Cache, Llama
+from examples.chat.cache import Cache
+from examples.chat.generate import (
+    Statistics,
+    compiled_step,
+    generate,
+    make_sampler,
+    plain_step,
+    prefill,
+)
+from examples.chat.model import Llama
 from examples.chat.tokenizer import ChatTokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -459,7 +467,9 @@ def test_generated_tokens_are_the_best_ones(tiny: Llama) -> None:
     statistics = Statistics()
     ids = [5, 6, 7]
     greedy = make_sampler(0, 1)
-    tokens = list(generate(tiny, ids, tiny.new_cache(), greedy, 8, statistics))
+    cache = tiny.new_cache()
+    step = plain_step(tiny, cache, greedy)
+    tokens = list(generate(tiny, ids, cache, greedy, step, 8, statistics))
     for i, token in enumerate(tokens):
         logits = tiny(mx.array([ids + tokens[:i]]), tiny.new_cache())
         assert mx.argmax(logits, -1).item() == token
@@ -480,7 +490,9 @@ def test_second_question_reuses_the_cache(
     ids = tokenizer.encode_chat(messages[:3])
     assert second < len(ids) - first + 10
     # The answer is that of a conversation read afresh.
-    tokens = generate(tiny, ids, tiny.new_cache(), make_sampler(0, 1), 5, Statistics())
+    greedy, cache = make_sampler(0, 1), tiny.new_cache()
+    step = plain_step(tiny, cache, greedy)
+    tokens = generate(tiny, ids, cache, greedy, step, 5, Statistics())
     assert "".join(tokenizer.stream(tokens)).startswith(messages[3]["content"])
 
 
@@ -551,5 +563,6 @@ def test_smollm2_tokens_are_those_of_the_reference() -> None:
         messages = [{"role": "user", "content": case["prompt"]}]
         assert tokenizer.encode_chat(messages) == case["ids"]
     greedy, cache = make_sampler(0, 1), model.new_cache()
-    tokens = generate(model, case["ids"], cache, greedy, 8, Statistics())
+    step = compiled_step(model, cache, greedy)
+    tokens = generate(model, case["ids"], cache, greedy, step, 8, Statistics())
     assert list(tokens) == case["continuation"][:8]

@@ -20,9 +20,10 @@ from mlx.utils import tree_flatten
 from test_chat import quantized, tiny_metadata, tiny_tensors
 
 from examples.chat.__main__ import main as chat
+from examples.chat.cache import NoCache
 from examples.chat.files import default_model
 from examples.chat.lora import LoRA, add_adapter, add_lora, save_adapter
-from examples.chat.model import Llama, NoCache
+from examples.chat.model import Llama
 from examples.chat.tokenizer import ChatTokenizer
 from examples.finetune_lora.__main__ import SCALE, compiled_step, loss_of, main
 from examples.finetune_lora.data import (
