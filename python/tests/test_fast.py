@@ -246,6 +246,51 @@ def test_attention(size, dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_attention_in_a_room_that_is_not_full(size, dtype):
+    """What lies behind the last key does not matter: on a CPU not even NaN."""
+    q, k, v = operands(size, dtype)
+    b, nq, _, tq, tkv, d, _ = size
+    run = mx.fast.scaled_dot_product_attention
+    on_cpu = mx.default_device() == mx.cpu
+    want = run(q, k, v, scale=d**-0.5)
+
+    def same(got: mx.array) -> None:
+        if on_cpu:
+            assert mx.array_equal(got, want)
+        else:
+            check(got, numbers(want), dtype)
+
+    for more in (1, 8, 300):
+        axes = ((0, 0), (0, 0), (0, more), (0, 0))
+        beyond = mx.nan if on_cpu else 100.0
+        roomy = [mx.pad(a, axes, constant_values=beyond) for a in (k, v)]
+        filled = mx.arange(tkv + more) < tkv
+        for mask in (filled, mx.broadcast_to(filled, (b, nq, tq, tkv + more))):
+            same(run(q, *roomy, scale=d**-0.5, mask=mask))
+        strided = mx.repeat(filled, 2)[::2]
+        same(run(q, *roomy, scale=d**-0.5, mask=strided))
+
+
+def test_attention_whose_rows_see_different_lengths():
+    q, k, v = operands((1, 4, 2, 6, 200, 16, 16), mx.float32)
+    ends = np.array([200, 1, 64, 65, 130, 7])
+    keep = np.arange(200) < ends[:, None]
+    keep[4, 100:110] = False
+    run = mx.fast.scaled_dot_product_attention
+    arrays = [numbers(a) for a in (q, k, v)]
+    for tokens in (6, 2, 1):
+        got = run(q[:, :, :tokens], k, v, scale=0.25, mask=mx.array(keep[:tokens]))
+        want = attention(arrays[0][:, :, :tokens], *arrays[1:], 0.25, keep[:tokens])
+        check(got, want, mx.float32)
+    # A row that sees nothing is the mean of all values.
+    none = np.array([False] * 200)
+    got = run(q[:, :, :1], k, v, scale=0.25, mask=mx.array(none))
+    mean = np.repeat(arrays[2].mean(2, keepdims=True), 2, axis=1)
+    check(got, mean, mx.float32)
+
+
 def test_attention_of_known_numbers():
     q = wave(1, 1, 2, 4, step=0.7)
     k = wave(1, 1, 4, 4, step=0.9)

@@ -1,9 +1,11 @@
 // Attention: cuts the queries into blocks of rows and hands them to threads.
 // Heads of a group that read the same keys go into one block while their rows
-// fit, so that decoding reads keys and values once.
+// fit, so that decoding reads keys and values once. Keys behind the last one
+// that a mask shows are not read: a cache may have more room than it has keys.
 #include "backend/cpu/kernels/attention.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "backend/cpu/copy.h"
@@ -47,6 +49,26 @@ float sink_of(const array& sinks, size_t head) {
   });
 }
 
+// One behind the last true element; `keys` where there is none, since such a
+// row is averaged over all keys.
+size_t shown_keys(const uint8_t* mask, int64_t stride, size_t keys) {
+  size_t end = keys;
+  if (stride == 1) {
+    uint64_t eight = 0;
+    while (end >= sizeof(eight)) {
+      std::memcpy(&eight, mask + end - sizeof(eight), sizeof(eight));
+      if (eight != 0) {
+        break;
+      }
+      end -= sizeof(eight);
+    }
+  }
+  while (end > 0 && !mask[static_cast<int64_t>(end - 1) * stride]) {
+    --end;
+  }
+  return end > 0 ? end : keys;
+}
+
 // Row r of a block: head `head`, token `token`.
 void set_row(
     const Problem& p,
@@ -72,6 +94,12 @@ void set_row(
         at(*p.mask,
            b * broadcast_stride(*p.mask, 0) + h * broadcast_stride(*p.mask, 1) +
                t * broadcast_stride(*p.mask, 2));
+    if (p.mask->dtype() == bool_) {
+      block.limits[r] = shown_keys(
+          static_cast<const uint8_t*>(block.mask_rows[r]),
+          block.mask_stride,
+          block.keys);
+    }
   }
   if (p.sinks) {
     block.sinks[r] = sink_of(*p.sinks, head);
@@ -148,15 +176,31 @@ void many_rows(const Problem& p, size_t rows) {
   });
 }
 
+// How many keys some row of the first `rows` of each head sees.
+size_t reach(const Problem& p, size_t heads, size_t rows) {
+  size_t keys = p.k.shape(2);
+  if (!p.mask || p.mask->dtype() != bool_) {
+    return keys;
+  }
+  size_t most = 0;
+  for (size_t head = 0; head < heads && most < keys; ++head) {
+    AttentionBlock block =
+        make_block(p, head / p.k.shape(1), head % p.k.shape(1), 0, rows);
+    most = std::max(most, *std::max_element(block.limits, block.limits + rows));
+  }
+  return most;
+}
+
 // Few rows: all rows of a key head together; where heads are too few for the
 // threads, long keys are cut into ranges whose results are joined afterwards.
 void few_rows(const Problem& p, size_t rows) {
   size_t kv_heads = p.k.shape(1);
   size_t heads = p.q.shape(0) * kv_heads;
-  size_t keys = p.k.shape(2);
+  size_t keys = reach(p, heads, rows);
   size_t pieces = (keys + kAttentionKeys - 1) / kAttentionKeys;
   size_t wanted = (4 * size_t(num_threads()) + heads - 1) / heads;
-  size_t worth = rows * p.work_per_row() / kWorth;
+  size_t per_row = keys * (p.q.shape(3) + p.v.shape(3));
+  size_t worth = rows * per_row / kWorth;
   size_t splits = std::max<size_t>(1, std::min({wanted, worth, pieces}));
   size_t step = (pieces + splits - 1) / splits * kAttentionKeys;
   splits = std::max<size_t>(1, (keys + step - 1) / step);
@@ -167,7 +211,7 @@ void few_rows(const Problem& p, size_t rows) {
         ScratchUse::shared_panels,
         sizeof(float) * heads * splits * rows * width));
   }
-  size_t work = rows * p.work_per_row() / splits;
+  size_t work = rows * per_row / splits;
   size_t grain = std::max<size_t>(1, kWorth / std::max<size_t>(work, 1));
   parallel_for(heads * splits, grain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
