@@ -236,13 +236,33 @@ void Encoder::copy_bytes(void* to, const void* from, size_t bytes) {
 }
 
 void Encoder::launch_kernel(
-    const void* kernel, dim3 grid, dim3 block, size_t shared, void** args) {
+    Start start,
+    const void* kernel,
+    dim3 grid,
+    dim3 block,
+    size_t shared,
+    void** args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
     return;
   }
   flush();
-  check(
-      cudaLaunchKernel(kernel, grid, block, args, shared, stream_), "a launch");
+  if (start == Start::behind) {
+    check(
+        cudaLaunchKernel(kernel, grid, block, args, shared, stream_),
+        "a launch");
+    return;
+  }
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared;
+  config.stream = stream_;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelExC(&config, kernel, args), "a launch");
 }
 
 void Encoder::batch(const BatchEntry& entry) {

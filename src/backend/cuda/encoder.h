@@ -99,12 +99,17 @@ class Encoder {
   template <typename... P, typename... A>
   void launch(
       void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A&&... args) {
-    static_assert(sizeof...(P) == sizeof...(A));
-    std::tuple<P...> values(std::forward<A>(args)...);
-    void* addresses[sizeof...(P)];
-    fill_addresses(values, addresses, std::index_sequence_for<P...>());
-    launch_kernel(
-        reinterpret_cast<const void*>(kernel), grid, block, shared, addresses);
+    launch_at(
+        Start::behind, kernel, grid, block, shared, std::forward<A>(args)...);
+  }
+  /// The same for a kernel that waits for earlier work by itself, as
+  /// device/overlap.cuh tells: its blocks take the places that the last ones
+  /// of such a kernel before it leave.
+  template <typename... P, typename... A>
+  void launch_overlapped(
+      void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A&&... args) {
+    launch_at(
+        Start::early, kernel, grid, block, shared, std::forward<A>(args)...);
   }
 
   /// Whether the operation under way may be noted in the list of small ones:
@@ -160,6 +165,29 @@ class Encoder {
   Faults& faults() { return faults_; }
 
  private:
+  /// When blocks of a kernel may begin: behind all earlier work, or before.
+  enum class Start { behind, early };
+
+  template <typename... P, typename... A>
+  void launch_at(
+      Start start,
+      void (*kernel)(P...),
+      dim3 grid,
+      dim3 block,
+      size_t shared,
+      A&&... args) {
+    static_assert(sizeof...(P) == sizeof...(A));
+    std::tuple<P...> values(std::forward<A>(args)...);
+    void* addresses[sizeof...(P)];
+    fill_addresses(values, addresses, std::index_sequence_for<P...>());
+    launch_kernel(
+        start,
+        reinterpret_cast<const void*>(kernel),
+        grid,
+        block,
+        shared,
+        addresses);
+  }
   template <typename Tuple, size_t... i>
   static void fill_addresses(
       Tuple& values, void** addresses, std::index_sequence<i...>) {
@@ -173,7 +201,12 @@ class Encoder {
   void launch_batch();
   void launch_waiting();
   void launch_kernel(
-      const void* kernel, dim3 grid, dim3 block, size_t shared, void** args);
+      Start start,
+      const void* kernel,
+      dim3 grid,
+      dim3 block,
+      size_t shared,
+      void** args);
 
   cudaStream_t stream_;
   Lane own_lane_;

@@ -13,6 +13,7 @@
 
 #include "backend/cuda/copy.h"
 #include "backend/cuda/device/index.cuh"
+#include "backend/cuda/device/overlap.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/gemv.h"
 
@@ -124,6 +125,23 @@ __device__ __forceinline__ void sum_lines(
   }
 }
 
+/// Asks for what a thread will read first of two lines, both at `k`.
+template <typename T>
+__device__ __forceinline__ void ask_for_lines(
+    const GemvParams<T>& p, int64_t line, int64_t k, int64_t end, int threads) {
+  if (!p.packed || p.batches > 1 || line >= p.lines) {
+    return;
+  }
+  int64_t pitch = line + 1 < p.lines ? p.pitch : 0;
+#pragma unroll
+  for (int i = 0; i < kUnroll; ++i, k += int64_t(threads) * pack_size_v<T>) {
+    if (k < end) {
+      ask_for(p.w + line * p.pitch + k);
+      ask_for(p.w + line * p.pitch + pitch + k);
+    }
+  }
+}
+
 template <typename T>
 __global__ void __launch_bounds__(kThreads, 3)
     gemv_lines(GemvParams<T> p, StridedAxes<3> axes) {
@@ -136,6 +154,10 @@ __global__ void __launch_bounds__(kThreads, 3)
   int64_t line = (int64_t(blockIdx.x) * groups + group) * kLines;
   int64_t begin = blockIdx.z * p.part;
   int64_t end = min(begin + p.part, p.depth);
+  int thread = in_group * 32 + lane;
+  int threads = p.warps_per_group * 32;
+  ask_for_lines(p, line, begin + thread * pack_size_v<T>, end, threads);
+  begin_after(p.w, p.x, p.c);
   for (int64_t batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
     int64_t offsets[3];
     axes.locate(batch, offsets);
@@ -151,8 +173,8 @@ __global__ void __launch_bounds__(kThreads, 3)
           p.x + offsets[1],
           begin,
           end,
-          in_group * 32 + lane,
-          p.warps_per_group * 32,
+          thread,
+          threads,
           sums);
     }
 #pragma unroll
@@ -223,6 +245,23 @@ __device__ __forceinline__ void sum_columns(
   }
 }
 
+/// Asks for what a thread will read first of its columns.
+template <typename T>
+__device__ __forceinline__ void ask_for_columns(
+    const GemvParams<T>& p, int64_t line, int64_t begin, int64_t end) {
+  constexpr int V = pack_size_v<T>;
+  if (!p.packed || p.batches > 1 || line + V > p.lines) {
+    return;
+  }
+  int64_t k = begin + threadIdx.x / kAcross;
+#pragma unroll
+  for (int i = 0; i < kUnroll; ++i, k += kDown) {
+    if (k < end) {
+      ask_for(p.w + k * p.pitch + line);
+    }
+  }
+}
+
 template <typename T>
 __global__ void __launch_bounds__(kThreads, 3)
     gemv_columns(GemvParams<T> p, StridedAxes<3> axes) {
@@ -235,6 +274,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   int64_t strip = int64_t(blockIdx.x) * kStrip;
   int64_t begin = blockIdx.z * p.part;
   int64_t end = min(begin + p.part, p.depth);
+  ask_for_columns(p, strip + across * V, begin, end);
+  begin_after(p.w, p.x, p.c);
   for (int64_t batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
     int64_t offsets[3];
     axes.locate(batch, offsets);
@@ -278,6 +319,7 @@ __global__ void __launch_bounds__(kThreads)
   int64_t step = int64_t(gridDim.x) * kThreads;
   const float* partial = p.partial;
   p.partial = nullptr;
+  begin_after(partial, p.c);
   for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < size;
        i += step) {
     float sum = 0.0f;
@@ -431,9 +473,9 @@ void run_gemv(GemvArgs args, Encoder& e) {
       static_cast<unsigned>(std::min<int64_t>(batches, 65535)),
       static_cast<unsigned>(plan.parts));
   auto* kernel = args.depth_is_inner ? gemv_lines<T> : gemv_columns<T>;
-  e.launch(kernel, grid, kThreads, 0, p, axes);
+  e.launch_overlapped(kernel, grid, kThreads, 0, p, axes);
   if (plan.parts > 1) {
-    e.launch(
+    e.launch_overlapped(
         gemv_finish<T>,
         grid_for(static_cast<size_t>(batches * args.lines), kThreads),
         kThreads,

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "backend/cuda/device/octets.cuh"
+#include "backend/cuda/device/overlap.cuh"
 #include "backend/cuda/qmv.h"
 
 namespace mlx::core::cuda {
@@ -106,6 +107,16 @@ __global__ void __launch_bounds__(kThreads, Lines == 8 ? 5 : 4)
   // Lines past the end are read as the last one and not written.
   auto last = static_cast<int>(min(p.lines - first_line, int64_t(Lines))) - 1;
   int pitch = octets / 4 * (Bits == 0 ? p.bits : Bits);
+  if (Bits != 0 && threadIdx.x < octets) {
+    const uint32_t* from =
+        p.codes + first_line * pitch + threadIdx.x * Bits / 4;
+#pragma unroll
+    for (int i = 0; i < Lines; ++i) {
+      ask_for(from);
+      from += i < last ? pitch : 0;
+    }
+  }
+  begin_after(p.codes, p.scales, p.biases, p.x);
   float sums[Lines][Rows] = {};
   for (int octet = threadIdx.x; octet < octets; octet += blockDim.x) {
     uint64_t codes[Lines];
@@ -215,7 +226,7 @@ void run_qmv(const QmmArgs& args, Encoder& e) {
   QmvKernel<S> kernel = bits == 4   ? choose_kernel<S, 4>(lines, rows)
                         : bits == 8 ? choose_kernel<S, 8>(lines, rows)
                                     : choose_kernel<S, 0>(lines, rows);
-  e.launch(kernel, grid, static_cast<unsigned>(warps * 32), 0, p);
+  e.launch_overlapped(kernel, grid, static_cast<unsigned>(warps * 32), 0, p);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ void launch_qmv(const QmmArgs& args, Encoder& e) {
       .pairs = groups % 2 == 0 && addresses % 4 == 0};
   dim3 grid(
       static_cast<unsigned>(line_blocks), static_cast<unsigned>(row_blocks));
-  e.launch(
+  e.launch_overlapped(
       qmv<T, Bits, Group, Rows, Tiles>,
       grid,
       static_cast<unsigned>(warps * 32),

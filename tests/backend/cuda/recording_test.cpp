@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "mlx/memory.h"
 #include "mlx/ops.h"
+#include "mlx/random.h"
 #include "mlx/transforms.h"
 
 namespace mlx::core {
@@ -113,6 +114,64 @@ TEST_F(CudaTest, ReplayOfAListThatAllMultiprocessorsShare) {
   backend_->synchronize(s);
   nodes.back().set_status(array::available);
   EXPECT_NEAR(nodes.back().data<float>()[0], 65536.0f, 1.0f);
+}
+
+// Products of one row begin before the kernel ahead of them is done, and wait
+// for it by themselves: each reads what the one before has written, in memory
+// that is used again two products later.
+TEST_F(CudaTest, ProductsThatBeginEarlyReadWhatIsDone) {
+  Stream s = default_stream(Device::gpu);
+  constexpr int kSize = 5120;
+  array key = random::key(7);
+  array w = random::normal({kSize, kSize}, bfloat16, 0.0f, 0.014f, key, s);
+  std::vector<array> q = quantize(w, 64, 4, "affine", std::nullopt, s);
+  array turned = transpose(w, s);
+  mlx::core::eval(q);
+  turned.eval();
+  auto follow = [&](const array& x, int i) {
+    switch (i % 5) {
+      case 2:
+        return matmul(x, w, s);
+      case 3:
+        return matmul(x, turned, s);
+      case 4:
+        return multiply(x, array(0.5f, bfloat16), s);
+      default:
+        return quantized_matmul(x, q[0], q[1], q[2], true, 64, 4, "affine", s);
+    }
+  };
+  constexpr int kSteps = 15;
+  array x = full({1, kSize}, 1.0f, bfloat16, s);
+  array want = x;
+  for (int i = 0; i < kSteps; ++i) {
+    want = follow(want, i);
+    want.eval();
+    backend_->synchronize(s);
+  }
+  EXPECT_GT(max(abs(want, s), s).item<float>(), 1e-3f);
+  auto chain = [&] {
+    std::vector<array> nodes{x};
+    for (int i = 0; i < kSteps; ++i) {
+      nodes.push_back(follow(nodes.back(), i));
+    }
+    return nodes;
+  };
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(array_equal(chain().back(), want, s).item<bool>());
+  }
+  std::vector<array> nodes = chain();
+  auto context = std::make_shared<EvalContext>();
+  auto recording = backend_->record(s, [&] {
+    for (size_t i = 1; i < nodes.size(); ++i) {
+      backend_->submit(nodes[i], context);
+    }
+  });
+  for (int i = 0; i < 10; ++i) {
+    recording->replay();
+  }
+  backend_->synchronize(s);
+  nodes.back().set_status(array::available);
+  EXPECT_TRUE(array_equal(nodes.back(), want, s).item<bool>());
 }
 
 TEST_F(CudaTest, AnErrorWhileRecordingLeavesTheStreamUsable) {
