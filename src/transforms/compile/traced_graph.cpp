@@ -14,6 +14,14 @@ bool suits(const TracedNode& node, const std::vector<array>& inputs) {
 
 }  // namespace
 
+int64_t TracedValue::size() const {
+  int64_t size = 1;
+  for (ShapeElem n : shape) {
+    size *= n;
+  }
+  return size;
+}
+
 bool TracedGraph::is_number(int value) const {
   const TracedValue& v = values[value];
   return v.constant && v.shape.empty() &&

@@ -21,6 +21,8 @@ struct TracedValue {
   std::optional<array> constant;
   /// The node that makes it, -1 for inputs and constants.
   int node = -1;
+
+  int64_t size() const;
 };
 
 struct TracedNode {
