@@ -13,21 +13,39 @@ namespace mlx::core::cpu {
 
 namespace {
 
+std::vector<float> powers_of_base(int dims, float base) {
+  std::vector<float> inverse(dims / 2);
+  for (size_t i = 0; i < inverse.size(); ++i) {
+    inverse[i] = static_cast<float>(std::pow(
+        static_cast<double>(base), -2.0 * static_cast<double>(i) / dims));
+  }
+  return inverse;
+}
+
+// Kept from call to call: the layers of a network ask for the same, and powers
+// cost more than turning the heads of one token.
 std::vector<float> inverse_frequencies(
     const fast::RoPEParams& p, const std::vector<array>& inputs) {
-  std::vector<float> inverse(p.dims / 2);
-  for (size_t i = 0; i < inverse.size(); ++i) {
-    if (inputs.size() == 3) {
-      const array& freqs = inputs[2];
+  if (inputs.size() == 3) {
+    const array& freqs = inputs[2];
+    std::vector<float> inverse(p.dims / 2);
+    for (size_t i = 0; i < inverse.size(); ++i) {
       inverse[i] =
           1.0f /
           freqs.data<float>()[static_cast<int64_t>(i) * freqs.strides(0)];
-    } else {
-      inverse[i] = static_cast<float>(std::pow(
-          static_cast<double>(p.base), -2.0 * static_cast<double>(i) / p.dims));
     }
+    return inverse;
   }
-  return inverse;
+  struct Last {
+    int dims = 0;
+    float base = 0.0f;
+    std::vector<float> inverse;
+  };
+  static thread_local Last last;
+  if (last.dims != p.dims || last.base != p.base) {
+    last = {p.dims, p.base, powers_of_base(p.dims, p.base)};
+  }
+  return last.inverse;
 }
 
 // The cosines, then the sines, of one token's angles.
