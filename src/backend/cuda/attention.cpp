@@ -47,10 +47,19 @@ bool by_cudnn(
 }
 
 // What keys and values of one head are, in bytes, before they are split, how
-// much a split has, and the most that all heads may read in a list.
+// much a split has, and the most that all heads may read in a list: more where
+// a mask of bools may leave little of it.
 constexpr int64_t kBatchHead = int64_t(256) << 10;
 constexpr int64_t kBatchSplit = int64_t(64) << 10;
 constexpr int64_t kBatchKeys = int64_t(32) << 20;
+constexpr int64_t kBatchMaskedKeys = int64_t(128) << 20;
+
+// Lists know a row for all heads.
+bool has_batched_mask(const AttentionProblem& p) {
+  return p.mask_kind == MaskKind::none ||
+         (p.mask_strides[1] == 0 && (p.mask_strides[3] == 1 || p.keys == 1) &&
+          reinterpret_cast<uintptr_t>(p.mask) % 16 == 0);
+}
 
 bool fits_a_list(const AttentionProblem& p, Dtype dtype) {
   int64_t strides = 0;
@@ -58,11 +67,11 @@ bool fits_a_list(const AttentionProblem& p, Dtype dtype) {
     // A negative one sets the highest bits.
     strides |= p.q_strides[i] | p.k_strides[i] | p.v_strides[i];
   }
-  return p.batch == 1 && p.tokens == 1 && p.mask_kind == MaskKind::none &&
+  return p.batch == 1 && p.tokens == 1 && has_batched_mask(p) &&
          p.sinks == nullptr && p.aligned && p.features % 8 == 0 &&
          p.value_features % 8 == 0 &&
          std::max(p.features, p.value_features) <= kBatchFeatures &&
-         p.group < 1 << 16 && strides >> 31 == 0 && batches(dtype);
+         p.group <= 255 && strides >> 31 == 0 && batches(dtype);
 }
 
 // Notes the attention of one token to a short cache in the encoder's list.
@@ -70,25 +79,27 @@ bool note_attention(const AttentionProblem& p, Dtype dtype, Encoder& e) {
   int64_t heads = int64_t{p.kv_heads} * p.group;
   int64_t head_bytes = int64_t{p.keys} * (p.features + p.value_features) *
                        static_cast<int64_t>(dtype.size());
-  if (!fits_a_list(p, dtype) || heads * head_bytes > kBatchKeys ||
-      !e.can_batch()) {
+  int64_t most =
+      p.mask_kind == MaskKind::boolean ? kBatchMaskedKeys : kBatchKeys;
+  if (!fits_a_list(p, dtype) || heads * head_bytes > most || !e.can_batch()) {
     return false;
   }
   int64_t splits = 1;
   if (head_bytes > kBatchHead) {
     int64_t at_once = device_facts().multiprocessors / heads;
     splits = std::clamp<int64_t>(at_once, 1, head_bytes / kBatchSplit);
+    splits = std::min<int64_t>(splits, 255);
   }
-  int64_t of_split = (p.keys + splits - 1) / splits;
-  splits = (p.keys + of_split - 1) / of_split;
   BatchEntry entry{};
   entry.kind = BatchKind::attention;
   entry.types[0] = batch_type(dtype);
+  entry.types[1] = batch_type(p.mask_kind == MaskKind::boolean ? bool_ : dtype);
   entry.size = static_cast<uint32_t>(heads);
   entry.attention = {
       p.q,
       p.k,
       p.v,
+      p.mask,
       p.out,
       static_cast<int32_t>(p.q_strides[1]),
       static_cast<int32_t>(p.k_strides[1]),
@@ -96,12 +107,11 @@ bool note_attention(const AttentionProblem& p, Dtype dtype, Encoder& e) {
       static_cast<int32_t>(p.v_strides[1]),
       static_cast<int32_t>(p.v_strides[2]),
       p.keys,
-      static_cast<int32_t>(of_split),
       p.scale,
-      static_cast<uint16_t>(p.features),
-      static_cast<uint16_t>(p.value_features),
-      static_cast<uint16_t>(p.group),
-      static_cast<uint16_t>(splits)};
+      static_cast<uint8_t>(p.features / 8),
+      static_cast<uint8_t>(p.value_features / 8),
+      static_cast<uint8_t>(p.group),
+      static_cast<uint8_t>(splits)};
   if (splits == 1) {
     e.batch(entry);
     return true;

@@ -42,13 +42,21 @@ struct BatchEntry {
     uint64_t from[3];  // an address, or the bits of an immediate operand
     void* to;
   };
-  /// Elements of `width` bytes along three axes; strides in elements.
+  /// Elements of `width` bytes along three axes; strides in elements. With a
+  /// position, of types[0] and known to the device, one side begins so far
+  /// along an axis: below 0 it counts from the end, and moves to the nearest
+  /// where the slice fits.
   struct Copy {
     const void* from;
+    const void* position;  // or null
     void* to;
     uint32_t sizes[2];  // of the inner axes
     int32_t from_strides[3];
     int32_t to_strides[3];
+    int32_t length;  // of the position's axis
+    int32_t last;    // of its positions
+    int32_t stride;
+    bool moves_from;  // else it moves `to`
   };
   struct Norm {
     const void* from;
@@ -63,8 +71,9 @@ struct BatchEntry {
   /// One token: heads of `features` each, the first 2 * half turn.
   struct Rope {
     const void* from;
+    const float* freqs;     // or null
+    const int32_t* offset;  // null: `position` is known
     void* to;
-    const float* freqs;  // or null
     double exponent;
     float scale;
     int32_t position;
@@ -91,11 +100,13 @@ struct BatchEntry {
 
   /// One query row of each of `size` heads. With several splits each leaves its
   /// part, float32, for attention_join: values, maximum, sum. Strides in
-  /// elements, of heads and of tokens.
+  /// elements, of heads and of tokens. A mask, one for all heads, is of
+  /// types[1]: bool or the type of q.
   struct Attention {
     const void* q;
     const void* k;
     const void* v;
+    const void* mask;  // or null; 16-byte aligned
     void* to;
     int32_t q_head;
     int32_t k_head;
@@ -103,12 +114,11 @@ struct BatchEntry {
     int32_t v_head;
     int32_t v_token;
     int32_t keys;
-    int32_t keys_per_split;
     float scale;
-    uint16_t features;
-    uint16_t value_features;
-    uint16_t group;  // query heads a key head
-    uint16_t splits;
+    uint8_t feature_octets;
+    uint8_t value_octets;
+    uint8_t group;  // query heads a key head
+    uint8_t splits;
   };
   struct Join {
     const float* from;
@@ -144,11 +154,60 @@ struct BatchEntry {
     Join join;
   };
 };
+// A list's entries travel with its launch and lie in shared memory.
+static_assert(sizeof(BatchEntry) <= 104);
 
 /// Whether lists know the type: the real floating types of up to 32 bits.
 constexpr bool batches(Dtype t) {
   return t.val() == Dtype::Val::float32 || t.val() == Dtype::Val::float16 ||
          t.val() == Dtype::Val::bfloat16;
+}
+
+/// The types of positions and lengths.
+constexpr bool batches_whole(Dtype::Val t) {
+  return t == Dtype::Val::int32 || t == Dtype::Val::uint32 ||
+         t == Dtype::Val::int64;
+}
+
+/// Whether lists know the operation on whole numbers; of bools, the few that
+/// masks are put together by.
+constexpr bool batches_whole(ElementwiseOp op, bool is_bool) {
+  switch (op) {
+    case ElementwiseOp::add:
+    case ElementwiseOp::subtract:
+    case ElementwiseOp::multiply:
+    case ElementwiseOp::negative:
+    case ElementwiseOp::maximum:
+    case ElementwiseOp::minimum:
+    case ElementwiseOp::less:
+    case ElementwiseOp::less_equal:
+    case ElementwiseOp::greater:
+    case ElementwiseOp::greater_equal:
+      return !is_bool;
+    case ElementwiseOp::equal:
+    case ElementwiseOp::not_equal:
+    case ElementwiseOp::logical_and:
+    case ElementwiseOp::logical_or:
+    case ElementwiseOp::logical_not:
+    case ElementwiseOp::bitwise_and:
+    case ElementwiseOp::bitwise_or:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Whether lists know an operation of one or two operands; `real` converts.
+constexpr bool batches(ElementwiseOp op, Dtype from, Dtype to) {
+  bool is_bool = from.val() == Dtype::Val::bool_;
+  bool gives_whole = to.val() == Dtype::Val::bool_ || batches_whole(to.val());
+  if (!is_bool && !batches_whole(from.val())) {
+    return batches(from) && (batches(to) || to.val() == Dtype::Val::bool_);
+  }
+  if (op == ElementwiseOp::real) {
+    return gives_whole || to.val() == Dtype::Val::float32;
+  }
+  return batches_whole(op, is_bool) && gives_whole;
 }
 
 constexpr uint8_t batch_type(Dtype t) {

@@ -12,9 +12,19 @@ namespace {
 constexpr int kAnyBlock = -1;
 constexpr int kMustMeet = -2;
 
+// Of the types that lists know.
 int64_t size_of(uint8_t type) {
-  auto val = static_cast<Dtype::Val>(type);
-  return val == Dtype::Val::bool_ ? 1 : val == Dtype::Val::float32 ? 4 : 2;
+  switch (static_cast<Dtype::Val>(type)) {
+    case Dtype::Val::bool_:
+      return 1;
+    case Dtype::Val::float16:
+    case Dtype::Val::bfloat16:
+      return 2;
+    case Dtype::Val::int64:
+      return 8;
+    default:
+      return 4;
+  }
 }
 
 ByteSpan span(const void* from, int64_t bytes) {
@@ -38,29 +48,42 @@ BatchUse use_of_elementwise(const BatchEntry& entry) {
   return use;
 }
 
-ByteSpan span_of_axes(
-    const void* from,
-    const int64_t (&sizes)[3],
-    const int32_t (&strides)[3],
-    int64_t width) {
+struct Axis {
+  int64_t size;
+  int64_t stride;
+};
+
+ByteSpan span_of_axes(const void* from, const Axis (&axes)[4], int64_t width) {
   int64_t low = 0;
   int64_t high = 0;
-  for (int i = 0; i < 3; ++i) {
-    int64_t reach = (sizes[i] - 1) * strides[i];
+  for (const Axis& axis : axes) {
+    int64_t reach = (axis.size - 1) * axis.stride;
     (reach < 0 ? low : high) += reach;
   }
   return span(
       static_cast<const char*>(from) + low * width, (high - low + 1) * width);
 }
 
+// Where a position is the device's, all places that it may mean.
 BatchUse use_of_copy(const BatchEntry& entry) {
   const BatchEntry::Copy& copy = entry.copy;
   int64_t y = copy.sizes[0];
   int64_t x = copy.sizes[1];
-  int64_t sizes[3] = {entry.size / (y * x), y, x};
+  int64_t z = entry.size / (y * x);
+  auto reach = [&](const void* first, const int32_t(&strides)[3], bool moves) {
+    Axis of_position{1, 0};
+    if (copy.position && moves) {
+      of_position = {int64_t{copy.last} + 1, copy.stride};
+    }
+    return span_of_axes(
+        first,
+        {{z, strides[0]}, {y, strides[1]}, {x, strides[2]}, of_position},
+        entry.width);
+  };
   BatchUse use;
-  use.write = span_of_axes(copy.to, sizes, copy.to_strides, entry.width);
-  use.reads[0] = span_of_axes(copy.from, sizes, copy.from_strides, entry.width);
+  use.write = reach(copy.to, copy.to_strides, !copy.moves_from);
+  use.reads[0] = reach(copy.from, copy.from_strides, copy.moves_from);
+  use.reads[1] = span(copy.position, size_of(entry.types[0]));
   return use;
 }
 
@@ -85,6 +108,7 @@ BatchUse use_of_rope(const BatchEntry& entry) {
       span(rope.from, ((heads - 1) * rope.head_stride + rope.features) * size);
   use.reads[1] =
       span(rope.freqs, (int64_t{rope.half} * rope.freqs_stride + 1) * 4);
+  use.reads[2] = span(rope.offset, 4);
   return use;
 }
 
@@ -108,15 +132,18 @@ BatchUse use_of_attention(const BatchEntry& entry) {
   int64_t heads = entry.size;
   int64_t last = heads / a.group - 1;
   int64_t last_key = a.keys - 1;
-  int64_t k = last * a.k_head + last_key * a.k_token + a.features;
-  int64_t v = last * a.v_head + last_key * a.v_token + a.value_features;
+  int64_t features = a.feature_octets * 8;
+  int64_t value_features = a.value_octets * 8;
+  int64_t k = last * a.k_head + last_key * a.k_token + features;
+  int64_t v = last * a.v_head + last_key * a.v_token + value_features;
   BatchUse use;
   use.write = a.splits == 1
-                  ? span(a.to, heads * a.value_features * size)
-                  : span(a.to, heads * a.splits * (a.value_features + 2) * 4);
-  use.reads[0] = span(a.q, ((heads - 1) * a.q_head + a.features) * size);
+                  ? span(a.to, heads * value_features * size)
+                  : span(a.to, heads * a.splits * (value_features + 2) * 4);
+  use.reads[0] = span(a.q, ((heads - 1) * a.q_head + features) * size);
   use.reads[1] = span(a.k, k * size);
   use.reads[2] = span(a.v, v * size);
+  use.reads[3] = span(a.mask, a.keys * size_of(entry.types[1]));
   return use;
 }
 

@@ -193,11 +193,18 @@ bool belongs_to_list(
   constexpr size_t kFewSteps = 6;
   size_t size = element_count(shape);
   auto is_known = [&](const FusedStep& step) {
-    return step.kind != FusedStep::Kind::reduce && batches(step.dtype);
+    if (step.arity == 3) {
+      return batches(step.dtype);
+    }
+    bool is_cast = step.kind == FusedStep::Kind::cast;
+    return step.kind != FusedStep::Kind::reduce &&
+           batches(
+               is_cast ? ElementwiseOp::real : step.op,
+               program.dtype(step.operands[0]),
+               step.dtype);
   };
   auto is_plain = [&](const array& in) {
-    return batches(in.dtype()) &&
-           (is_number(in) || (in.size() == size && in.flags().row_contiguous));
+    return is_number(in) || (in.size() == size && in.flags().row_contiguous);
   };
   return e.is_collecting() && size <= BatchEntry::most_elements &&
          program.steps.size() <= kFewSteps &&

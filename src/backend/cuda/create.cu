@@ -84,6 +84,23 @@ __global__ void arange_steps(Steps steps, T* to, int64_t count) {
   }
 }
 
+// Notes few whole numbers in the encoder's list.
+bool note_arange(const Steps& steps, array& out, Encoder& e) {
+  if (out.size() > BatchEntry::most_elements ||
+      !batches_whole(out.dtype().val()) || !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::elementwise;
+  entry.size = static_cast<uint32_t>(out.size());
+  entry.types[0] = entry.types[3] = batch_type(out.dtype());
+  entry.elementwise.from[0] = static_cast<uint64_t>(steps.first);
+  entry.elementwise.from[1] = static_cast<uint64_t>(steps.by);
+  entry.elementwise.to = e.out(out);
+  e.batch(entry);
+  return true;
+}
+
 }  // namespace
 
 void full(const Full&, const array& value, array& out, Encoder& e) {
@@ -119,6 +136,9 @@ void arange(
     steps.first = static_cast<int64_t>(start);
     // The step of a single element may be infinite.
     steps.by = count > 1 ? static_cast<int64_t>(start + step) - steps.first : 0;
+  }
+  if (note_arange(steps, out, e)) {
+    return;
   }
   visit_type(out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -184,8 +184,10 @@ bool note(
     const array& out,
     Encoder& e) {
   const StridedArgs<arity>& args = found.args;
+  bool is_known = arity == 3 ? batches(inputs[1].dtype())
+                             : batches(op, inputs[0].dtype(), out.dtype());
   if (args.size > BatchEntry::most_elements || args.axes.ndim != 1 ||
-      !(batches(out.dtype()) || out.dtype() == bool_) || !e.can_batch()) {
+      !is_known || !e.can_batch()) {
     return false;
   }
   BatchEntry entry{};
@@ -198,10 +200,7 @@ bool note(
   entry.types[3] = batch_type(out.dtype());
   entry.elementwise.to = args.to;
   for (int k = 0; k < arity; ++k) {
-    bool is_condition = arity == 3 && k == 0;
-    bool is_dense =
-        args.axes.strides[k][0] == 1 || (found.splats >> k & 1) != 0;
-    if (!is_dense || !(batches(inputs[k].dtype()) || is_condition)) {
+    if (args.axes.strides[k][0] != 1 && (found.splats >> k & 1) == 0) {
       return false;
     }
     entry.types[k] = batch_type(inputs[k].dtype());
@@ -311,18 +310,24 @@ void as_type(const AsType&, const array& x, array& out, Encoder& e) {
   // A repeated element stays one.
   out.set_data(
       memory().buffer(out.itemsize(), e.lane()), 1, x.strides(), x.flags());
-  StridedArgs<1> args{};
+  Description<1> found;
+  StridedArgs<1>& args = found.args;
   args.size = 1;
   args.axes.ndim = 1;
+  found.splats = 1;
   uint64_t value[2] = {};
   if (e.host_scalar(x, value)) {
     args.immediate[0] = value[0];
     args.read[0] = OperandRead::number;
+    found.immediates = 1;
   } else {
     args.from[0] = e.in(x);
     args.read[0] = OperandRead::splat;
   }
   args.to = e.out(out);
+  if (note<1>(ElementwiseOp::real, found, {x}, out, e)) {
+    return;
+  }
   e.launch(kernel.strided, dim3(1), dim3(kElementwiseThreads), 0, args);
 }
 

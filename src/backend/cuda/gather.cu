@@ -104,6 +104,9 @@ void read_slices(
     size_t itemsize,
     Encoder& e) {
   size_t width = slice.widen(itemsize, positions, {from, to});
+  if (note_slice(from, to, positions, slice, width, e)) {
+    return;
+  }
   if (width == 16) {
     launch<uint4>(from, to, positions, slice, e);
     return;

@@ -224,6 +224,81 @@ size_t SlicePlan::widen(
   return width;
 }
 
+namespace {
+
+bool fits_32_bits_signed(int64_t x) {
+  return x == static_cast<int32_t>(x);
+}
+
+// The only index that can move a slice; null if several can, or if what is
+// wrong with an index is to be told.
+const IndexArray* moving_index(const Positions& positions) {
+  if (positions.count != 1 || positions.arrays == 0 || !positions.clamps ||
+      positions.fault.record != nullptr) {
+    return nullptr;
+  }
+  const IndexArray* found = &positions.index[0];
+  for (int k = 1; k < positions.arrays; ++k) {
+    const IndexArray& index = positions.index[k];
+    if (index.last != 0 && found->last != 0) {
+      return nullptr;
+    }
+    found = found->last == 0 ? &index : found;
+  }
+  bool fits = fits_32_bits_signed(found->length) &&
+              fits_32_bits_signed(found->stride) && batches_whole(found->type);
+  return fits ? found : nullptr;
+}
+
+}  // namespace
+
+bool note_slice(
+    const void* from,
+    void* to,
+    const Positions& positions,
+    const SlicePlan& slice,
+    size_t width,
+    Encoder& e) {
+  const IndexArray* index = moving_index(positions);
+  size_t ndim = slice.sizes.size();
+  if (index == nullptr || slice.size() > BatchEntry::most_elements ||
+      ndim > 3 || !e.can_batch()) {
+    return false;
+  }
+  bool reads = slice.strides[1].empty();
+  BatchEntry entry{};
+  entry.kind = BatchKind::copy;
+  entry.width = static_cast<uint8_t>(width);
+  entry.types[0] = static_cast<uint8_t>(index->type);
+  entry.size = static_cast<uint32_t>(slice.size());
+  BatchEntry::Copy& copy = entry.copy;
+  copy.from = from;
+  copy.to = to;
+  copy.sizes[0] = copy.sizes[1] = 1;
+  copy.position = index->data;
+  copy.length = static_cast<int32_t>(index->length);
+  copy.last = static_cast<int32_t>(index->last);
+  copy.stride = static_cast<int32_t>(index->stride);
+  copy.moves_from = reads;
+  int32_t dense = 1;
+  for (size_t i = ndim; i-- > 0;) {
+    size_t at = i + 3 - ndim;
+    int64_t indexed = slice.strides[0][i];
+    int64_t other = reads ? dense : slice.strides[1][i];
+    if (!fits_32_bits_signed(indexed) || !fits_32_bits_signed(other)) {
+      return false;
+    }
+    copy.from_strides[at] = static_cast<int32_t>(reads ? indexed : other);
+    copy.to_strides[at] = static_cast<int32_t>(reads ? other : indexed);
+    if (at > 0) {
+      copy.sizes[at - 1] = static_cast<uint32_t>(slice.sizes[i]);
+    }
+    dense *= static_cast<int32_t>(slice.sizes[i]);
+  }
+  e.batch(entry);
+  return true;
+}
+
 void start_from(const array& src, array& out, Encoder& e) {
   bool dense = src.flags().contiguous && src.data_size() == src.size();
   for (int64_t s : src.strides()) {

@@ -91,6 +91,18 @@ AlongAxis along_axis(
 /// nobody else needs it, with its strides; else in new row-major memory.
 void start_from(const array& src, array& out, Encoder& e);
 
+/// Notes the copy of a single position's slice in the encoder's list: from the
+/// indexed array to dense memory, or with strides in the updates to it.
+/// Elements of `width` bytes, as widen() has left them. False where the list
+/// does not take it.
+bool note_slice(
+    const void* from,
+    void* to,
+    const Positions& positions,
+    const SlicePlan& slice,
+    size_t width,
+    Encoder& e);
+
 /// Copies the slice of every position to dense memory (gather.cu).
 void read_slices(
     const void* from,

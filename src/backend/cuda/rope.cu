@@ -176,7 +176,7 @@ void fill_frequencies(
 // Notes one token in the encoder's list.
 template <typename T>
 bool note_rope(const Rope<T>& a, const array& out, Encoder& e) {
-  if (a.batch != 1 || a.tokens != 1 || a.offset || !batches(out.dtype()) ||
+  if (a.batch != 1 || a.tokens != 1 || !batches(out.dtype()) ||
       out.size() > BatchEntry::most_elements || a.freqs_stride < 0 ||
       a.freqs_stride > 65536 || a.head_stride < 0 || a.head_stride > 65536 ||
       !e.can_batch()) {
@@ -188,8 +188,9 @@ bool note_rope(const Rope<T>& a, const array& out, Encoder& e) {
   entry.size = static_cast<uint32_t>(out.size());
   entry.rope = {
       a.x,
-      a.y,
       a.freqs,
+      a.offset,
+      a.y,
       a.exponent,
       a.scale,
       a.known_offset,

@@ -272,6 +272,9 @@ void write_slices(
     size_t itemsize,
     Encoder& e) {
   size_t width = slice.widen(itemsize, positions, {from, to});
+  if (note_slice(from, to, positions, slice, width, e)) {
+    return;
+  }
   Work work{from, to, positions, slice, slots, e};
   if (width == 16) {
     launch<uint4>(work);

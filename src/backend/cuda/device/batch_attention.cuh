@@ -4,6 +4,8 @@
 // from the L2 cache: the list takes short caches only.
 #pragma once
 
+#include <cfloat>
+
 #include "backend/cuda/batch.h"
 #include "backend/cuda/device/features.cuh"
 #include "backend/cuda/device/softmax_part.cuh"
@@ -14,6 +16,66 @@ constexpr int kAttentionKeys = 2;  // in flight for a group of lanes
 constexpr int kAttentionWarps = kWideThreads / 32;
 /// A warp's part: values, maximum, sum.
 using AttentionParts = float[kAttentionWarps][kBatchFeatures + 2];
+
+/// The keys up to the last that a mask of bools keeps: what follows adds
+/// nothing, so it is not read. A mask that keeps none makes all keys equal, as
+/// all scores are the lowest number then. The whole row is looked at, 16 keys a
+/// thread.
+__device__ __forceinline__ int count_visible(
+    const BatchEntry::Attention& a, bool is_bool) {
+  __shared__ int kept[kAttentionWarps];
+  if (a.mask == nullptr || !is_bool) {
+    return a.keys;
+  }
+  auto* mask = static_cast<const unsigned char*>(a.mask);
+  int end = 0;
+  for (int key = static_cast<int>(threadIdx.x) * 16; key < a.keys;
+       key += static_cast<int>(blockDim.x) * 16) {
+    if (key + 16 <= a.keys) {
+      uint4 found = *reinterpret_cast<const uint4*>(mask + key);
+      uint32_t words[4] = {found.x, found.y, found.z, found.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        int bytes = 4 - __clz(static_cast<int>(words[i])) / 8;
+        end = words[i] != 0 ? key + 4 * i + bytes : end;
+      }
+    } else {
+      for (int i = key; i < a.keys; ++i) {
+        end = mask[i] != 0 ? i + 1 : end;
+      }
+    }
+  }
+  end = __reduce_max_sync(0xffffffffu, end);
+  if (threadIdx.x % 32 == 0) {
+    kept[threadIdx.x / 32] = end;
+  }
+  __syncthreads();
+  end = __reduce_max_sync(0xffffffffu, kept[threadIdx.x % kAttentionWarps]);
+  return end == 0 ? a.keys : end;
+}
+
+/// What the mask says about a key, asked for with the key.
+template <typename T>
+struct MaskedKey {
+  bool keep = true;
+  T added = convert<T>(0.0f);
+
+  __device__ __forceinline__ void load(
+      const BatchEntry::Attention& a, bool is_bool, int64_t key, bool exists) {
+    if (a.mask == nullptr || !exists) {
+      return;
+    }
+    if (is_bool) {
+      keep = static_cast<const bool*>(a.mask)[key];
+    } else {
+      added = static_cast<const T*>(a.mask)[key];
+    }
+  }
+  /// Of a score in units of log 2.
+  __device__ __forceinline__ float apply(float score) const {
+    return keep ? score + to_compute(added) * kLog2E : -FLT_MAX;
+  }
+};
 
 /// The sum over the keys of a thread's group of lanes.
 struct SoftmaxPart {
@@ -36,8 +98,14 @@ struct SoftmaxPart {
 };
 
 template <typename T, int lanes>
-__device__ __forceinline__ SoftmaxPart
-attend(const BatchEntry::Attention& a, int head, int first_key, int end) {
+__device__ __forceinline__ SoftmaxPart attend(
+    const BatchEntry::Attention& a,
+    bool is_bool,
+    int head,
+    int first_key,
+    int end) {
+  int features = a.feature_octets * 8;
+  int value_features = a.value_octets * 8;
   constexpr int kGroups = kWideThreads / lanes;
   auto lane = static_cast<int>(threadIdx.x % lanes);
   auto group = static_cast<int>(threadIdx.x / lanes);
@@ -47,19 +115,21 @@ attend(const BatchEntry::Attention& a, int head, int first_key, int end) {
   auto* v = static_cast<const T*>(a.v) + kv_head * a.v_head + feature;
   auto* from = static_cast<const T*>(a.q) + int64_t(head) * a.q_head + feature;
   Features<T> q;
-  q.template load<true>(from, a.features - feature);
+  q.template load<true>(from, features - feature);
   SoftmaxPart part;
   for (int base = first_key; base < end; base += kGroups * kAttentionKeys) {
     Features<T> keys[kAttentionKeys];
     Features<T> values[kAttentionKeys];
+    MaskedKey<T> masked[kAttentionKeys];
 #pragma unroll
     for (int u = 0; u < kAttentionKeys; ++u) {
       int64_t key = base + u * kGroups + group;
       bool exists = key < end;
       keys[u].template load<true>(
-          k + key * a.k_token, exists ? a.features - feature : 0);
+          k + key * a.k_token, exists ? features - feature : 0);
       values[u].template load<true>(
-          v + key * a.v_token, exists ? a.value_features - feature : 0);
+          v + key * a.v_token, exists ? value_features - feature : 0);
+      masked[u].load(a, is_bool, key, exists);
     }
 #pragma unroll
     for (int u = 0; u < kAttentionKeys; ++u) {
@@ -73,7 +143,8 @@ attend(const BatchEntry::Attention& a, int head, int first_key, int end) {
         score += __shfl_xor_sync(0xffffffffu, score, step);
       }
       bool exists = base + u * kGroups + group < end;
-      part.add(exists ? score * (a.scale * kLog2E) : -INFINITY, values[u]);
+      score = masked[u].apply(score * (a.scale * kLog2E));
+      part.add(exists ? score : -INFINITY, values[u]);
     }
   }
   return part;
@@ -136,19 +207,25 @@ __device__ __forceinline__ AttentionParts& attention_parts() {
 // Not inlined, as do_lines.
 template <typename T, int lanes>
 __device__ __noinline__ void do_attention_of(const BatchEntry& entry) {
+  constexpr int kGroups = kWideThreads / lanes;
   const BatchEntry::Attention a = entry.attention;
   AttentionParts& parts = attention_parts();
+  bool is_bool = static_cast<Dtype::Val>(entry.types[1]) == Dtype::Val::bool_;
+  // All blocks have a share of what is visible, in whole rounds of groups.
+  int visible = count_visible(a, is_bool);
+  int of_split = (visible + a.splits - 1) / a.splits;
+  of_split = (of_split + kGroups - 1) / kGroups * kGroups;
   auto tasks = static_cast<int>(entry.size) * a.splits;
   auto blocks = static_cast<int>(gridDim.x);
   int task = static_cast<int>(blockIdx.x) - entry.first;
   for (task += task < 0 ? blocks : 0; task < tasks; task += blocks) {
     int head = task / a.splits;
-    int first_key = (task - head * a.splits) * a.keys_per_split;
-    int end = min(a.keys, first_key + a.keys_per_split);
-    SoftmaxPart part = attend<T, lanes>(a, head, first_key, end);
+    int first_key = (task - head * a.splits) * of_split;
+    int end = min(visible, first_key + of_split);
+    SoftmaxPart part = attend<T, lanes>(a, is_bool, head, first_key, end);
     leave_part<lanes>(part, parts);
     __syncthreads();
-    int features = a.value_features;
+    int features = a.value_octets * 8;
     for (auto d = static_cast<int>(threadIdx.x); d < features;
          d += static_cast<int>(blockDim.x)) {
       JoinedFeature all(parts[0], kAttentionWarps, kBatchFeatures + 2, d);
@@ -171,7 +248,7 @@ __device__ __noinline__ void do_attention_of(const BatchEntry& entry) {
 template <typename T>
 __device__ void do_attention_type(const BatchEntry& entry) {
   const BatchEntry::Attention& a = entry.attention;
-  if (max(a.features, a.value_features) <= 64) {
+  if (max(a.feature_octets, a.value_octets) <= 8) {
     do_attention_of<T, 8>(entry);
   } else {
     do_attention_of<T, 16>(entry);

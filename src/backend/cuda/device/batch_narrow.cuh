@@ -67,9 +67,89 @@ __device__ __forceinline__ void do_plain(const BatchEntry& entry) {
   }
 }
 
+// In 64 bits, which hold all numbers of shorter types.
+__device__ __forceinline__ int64_t
+evaluate_whole(ElementwiseOp op, int64_t a, int64_t b) {
+  auto wide_a = static_cast<uint64_t>(a);
+  auto wide_b = static_cast<uint64_t>(b);
+  switch (op) {
+    case ElementwiseOp::add:
+      return static_cast<int64_t>(wide_a + wide_b);
+    case ElementwiseOp::subtract:
+      return static_cast<int64_t>(wide_a - wide_b);
+    case ElementwiseOp::multiply:
+      return static_cast<int64_t>(wide_a * wide_b);
+    case ElementwiseOp::negative:
+      return static_cast<int64_t>(0 - wide_a);
+    case ElementwiseOp::maximum:
+      return max(a, b);
+    case ElementwiseOp::minimum:
+      return min(a, b);
+    case ElementwiseOp::equal:
+      return a == b;
+    case ElementwiseOp::not_equal:
+      return a != b;
+    case ElementwiseOp::less:
+      return a < b;
+    case ElementwiseOp::less_equal:
+      return a <= b;
+    case ElementwiseOp::greater:
+      return a > b;
+    case ElementwiseOp::greater_equal:
+      return a >= b;
+    case ElementwiseOp::logical_and:
+      return a != 0 && b != 0;
+    case ElementwiseOp::logical_or:
+      return a != 0 || b != 0;
+    case ElementwiseOp::logical_not:
+      return a == 0;
+    case ElementwiseOp::bitwise_and:
+      return a & b;
+    case ElementwiseOp::bitwise_or:
+      return a | b;
+    default:
+      return a;
+  }
+}
+
+// Bools and whole numbers; without operands, from[0] and so many steps of
+// from[1] as elements lie before.
+__device__ void do_whole(const BatchEntry& entry) {
+  auto operand = [&](int k, uint32_t at) {
+    const uint64_t& given = entry.elementwise.from[k];
+    if ((entry.immediates >> k & 1) != 0) {
+      return load_whole(&given, 0, entry.types[k]);
+    }
+    return load_whole(
+        reinterpret_cast<const void*>(given),
+        (entry.splats >> k & 1) != 0 ? 0 : at,
+        entry.types[k]);
+  };
+  for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
+    int64_t value;
+    if (entry.operands == 0) {
+      value = static_cast<int64_t>(
+          entry.elementwise.from[0] + i * entry.elementwise.from[1]);
+    } else {
+      int64_t a = operand(0, i);
+      value =
+          evaluate_whole(entry.op, a, entry.operands > 1 ? operand(1, i) : 0);
+    }
+    store_whole(entry.elementwise.to, i, entry.types[3], value);
+  }
+}
+
+__device__ __forceinline__ bool is_whole(const BatchEntry& entry) {
+  return entry.operands <= 2 &&
+         static_cast<Dtype::Val>(entry.types[0]) < Dtype::Val::float16;
+}
+
 __device__ void do_elementwise(const BatchEntry& entry) {
   if (is_plain(entry)) {
     return do_plain(entry);
+  }
+  if (is_whole(entry)) {
+    return do_whole(entry);
   }
   for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
     float a = operand(entry, 0, i);
@@ -84,21 +164,32 @@ __device__ void do_elementwise(const BatchEntry& entry) {
   }
 }
 
+// How far a copy's side is moved, in elements.
+__device__ __forceinline__ int64_t moved_by(const BatchEntry& entry) {
+  const BatchEntry::Copy& c = entry.copy;
+  if (c.position == nullptr) {
+    return 0;
+  }
+  int64_t at = load_whole(c.position, 0, entry.types[0]);
+  at = at < 0 ? at + c.length : at;
+  at = at < 0 ? 0 : at > c.last ? c.last : at;
+  return at * c.stride;
+}
+
 template <typename T>
 __device__ void copy_as(const BatchEntry& entry) {
   const BatchEntry::Copy& c = entry.copy;
+  int64_t moved = moved_by(entry);
+  auto* from = static_cast<const T*>(c.from) + (c.moves_from ? moved : 0);
+  auto* to = static_cast<T*>(c.to) + (c.moves_from ? 0 : moved);
   for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
     uint32_t row = i / c.sizes[1];
     auto x = static_cast<int64_t>(i - row * c.sizes[1]);
     uint32_t plane = row / c.sizes[0];
     auto y = static_cast<int64_t>(row - plane * c.sizes[0]);
     auto z = static_cast<int64_t>(plane);
-    auto* from = static_cast<const T*>(c.from);
-    static_cast<T*>(
-        c.to)[z * c.to_strides[0] + y * c.to_strides[1] + x * c.to_strides[2]] =
-        from
-            [z * c.from_strides[0] + y * c.from_strides[1] +
-             x * c.from_strides[2]];
+    to[z * c.to_strides[0] + y * c.to_strides[1] + x * c.to_strides[2]] = from
+        [z * c.from_strides[0] + y * c.from_strides[1] + x * c.from_strides[2]];
   }
 }
 
@@ -217,6 +308,7 @@ __device__ void do_rope(const BatchEntry& entry) {
   auto features = static_cast<uint32_t>(rope.features);
   auto half = static_cast<uint32_t>(rope.half);
   // A thread has one pair, or one feature that is copied.
+  int32_t position = rope.offset ? *rope.offset : rope.position;
   uint32_t slots = features - half;
   uint32_t all = entry.size / features * slots;
   for (uint32_t id = threadIdx.x; id < all; id += blockDim.x) {
@@ -233,7 +325,7 @@ __device__ void do_rope(const BatchEntry& entry) {
     float s;
     float c;
     float theta = rope_angle(
-        static_cast<float>(rope.position),
+        static_cast<float>(position),
         slot,
         rope.freqs,
         rope.freqs_stride,

@@ -37,4 +37,36 @@ __device__ __forceinline__ void store_float(
   }
 }
 
+__device__ __forceinline__ int64_t
+load_whole(const void* from, uint32_t at, uint8_t type) {
+  switch (static_cast<Dtype::Val>(type)) {
+    case Dtype::Val::bool_:
+      return static_cast<const bool*>(from)[at] ? 1 : 0;
+    case Dtype::Val::uint32:
+      return static_cast<const uint32_t*>(from)[at];
+    case Dtype::Val::int64:
+      return static_cast<const int64_t*>(from)[at];
+    default:
+      return static_cast<const int32_t*>(from)[at];
+  }
+}
+
+// Of a number too large, the lowest bits stay.
+__device__ __forceinline__ void store_whole(
+    void* to, uint32_t at, uint8_t type, int64_t value) {
+  switch (static_cast<Dtype::Val>(type)) {
+    case Dtype::Val::bool_:
+      static_cast<bool*>(to)[at] = value != 0;
+      return;
+    case Dtype::Val::int64:
+      static_cast<int64_t*>(to)[at] = value;
+      return;
+    case Dtype::Val::float32:
+      static_cast<float*>(to)[at] = static_cast<float>(value);
+      return;
+    default:
+      static_cast<uint32_t*>(to)[at] = static_cast<uint32_t>(value);
+  }
+}
+
 }  // namespace mlx::core::cuda
