@@ -505,6 +505,29 @@ class TestPositionsOfTheDevice:
                     got = table[on_device([[row]], kind)]
                     same(got[0], table[row : row + 1 or None], 0, f"row {row}")
 
+    @pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
+    def test_row_of_a_quantized_table(self, bits):
+        rng = np.random.default_rng(bits)
+        table = mx.array(rng.standard_normal((40, 576)).astype("f4"))
+        for group, kind in (
+            (32, mx.float32),
+            (64, mx.float16),
+            (32, mx.bfloat16),
+        ):
+            packed = mx.quantize(table.astype(kind), group, bits, stream=mx.cpu)
+            for wide in (kind, mx.float32):
+                results = []
+                for device in (mx.gpu, mx.cpu):
+                    with mx.stream(device):
+                        logits = mx.array([0.0, 3.0, 1.0]) + 1
+                        ids = mx.argmax(logits, keepdims=True)[None] + 30
+                        codes, *numbers = (x[ids] for x in packed)
+                        numbers = [x.astype(wide) for x in numbers]
+                        made = mx.dequantize(codes, *numbers, group, bits)
+                        results.append(made * 2)
+                bound = {mx.float32: 1e-6, mx.float16: 2e-3, mx.bfloat16: 1e-2}[wide]
+                same(*results, bound, f"{bits} bits, {group} a group, {kind}")
+
     @pytest.mark.parametrize("name", ["int32", "uint32", "int64"])
     def test_whole_numbers(self, name):
         dtype = getattr(mx, name)

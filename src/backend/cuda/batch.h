@@ -23,6 +23,7 @@ enum class BatchKind : uint8_t {
   copy,
   rms_norm,
   rope,
+  dequantize,
   // Wide ones.
   quantized_row,
   attention,
@@ -85,8 +86,9 @@ struct BatchEntry {
     bool forward;
   };
 
-  /// A row of x times the transpose of a quantized matrix of `size` lines.
-  /// types[0] is that of x and the result, types[1] that of scales and biases.
+  /// A row of x times the transpose of a quantized matrix of `size` lines; or
+  /// without x, the numbers of `size` octets of codes. types[0] is that of x
+  /// and the result, types[1] that of scales and biases.
   struct QuantizedRow {
     const uint32_t* codes;
     const void* scales;

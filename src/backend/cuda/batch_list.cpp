@@ -126,6 +126,19 @@ BatchUse use_of_row(const BatchEntry& entry) {
   return use;
 }
 
+BatchUse use_of_dequantize(const BatchEntry& entry) {
+  const BatchEntry::QuantizedRow& row = entry.quantized_row;
+  int64_t octets = entry.size;
+  int64_t numbers =
+      (((octets - 1) >> row.octet_shift) + 1) * size_of(entry.types[1]);
+  BatchUse use;
+  use.write = span(row.to, octets * 8 * size_of(entry.types[0]));
+  use.reads[0] = span(row.codes, octets * row.bits);
+  use.reads[1] = span(row.scales, numbers);
+  use.reads[2] = span(row.biases, numbers);
+  return use;
+}
+
 BatchUse use_of_attention(const BatchEntry& entry) {
   const BatchEntry::Attention& a = entry.attention;
   int64_t size = size_of(entry.types[0]);
@@ -201,6 +214,8 @@ BatchUse use_of(const BatchEntry& entry) {
       return use_of_norm(entry);
     case BatchKind::rope:
       return use_of_rope(entry);
+    case BatchKind::dequantize:
+      return use_of_dequantize(entry);
     case BatchKind::quantized_row:
       return use_of_row(entry);
     case BatchKind::attention:

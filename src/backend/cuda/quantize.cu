@@ -210,9 +210,38 @@ void run_dequantize(const QuantizedMatrix& w, void* out, Encoder& e) {
       static_cast<T*>(out));
 }
 
+// Notes few numbers in the encoder's list.
+bool note_dequantize(
+    const QuantizedMatrix& w, Dtype type, void* out, Encoder& e) {
+  int64_t numbers = w.rows * w.cols;
+  if (numbers > static_cast<int64_t>(BatchEntry::most_elements) ||
+      !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::dequantize;
+  entry.types[0] = batch_type(type);
+  entry.types[1] = batch_type(w.type);
+  entry.size = static_cast<uint32_t>(numbers / 8);
+  entry.quantized_row = {
+      w.codes,
+      w.scales,
+      w.biases,
+      nullptr,
+      out,
+      static_cast<int32_t>(w.cols),
+      static_cast<uint8_t>(w.bits),
+      static_cast<uint8_t>(log2_of(w.group_size / 8))};
+  e.batch(entry);
+  return true;
+}
+
 }  // namespace
 
 void dequantize(const QuantizedMatrix& w, Dtype type, void* out, Encoder& e) {
+  if (note_dequantize(w, type, out, e)) {
+    return;
+  }
   bool wide = type == Dtype::Val::float32;
   if (w.type == Dtype::Val::float16) {
     wide ? run_dequantize<half, float>(w, out, e)

@@ -156,6 +156,27 @@ TEST(BatchUse, PartsOfAttentionAreFloats) {
   EXPECT_EQ(use.reads[3].begin, use.reads[3].end);
 }
 
+TEST(BatchUse, DequantizedGroupsNeedNotBeWhole) {
+  BatchEntry entry{};
+  entry.kind = BatchKind::dequantize;
+  entry.types[0] = batch_type(float32);
+  entry.types[1] = batch_type(float16);
+  entry.size = 36;
+  BatchEntry::QuantizedRow& row = entry.quantized_row;
+  row.codes = reinterpret_cast<const uint32_t*>(kFrom);
+  row.scales = kFrom + 0x1000;
+  row.biases = kFrom + 0x2000;
+  row.to = kTo;
+  row.bits = 3;
+  row.octet_shift = 3;
+  BatchUse use = use_of(entry);
+  expect_span(use.write, bytes(kTo, 0, 36 * 8 * 4));
+  expect_span(use.reads[0], bytes(kFrom, 0, 36 * 3));
+  expect_span(use.reads[1], bytes(kFrom + 0x1000, 0, 5 * 2));
+  expect_span(use.reads[2], bytes(kFrom + 0x2000, 0, 5 * 2));
+  EXPECT_EQ(use.reads[3].begin, use.reads[3].end);
+}
+
 TEST(BatchUse, WholeNumbersHaveTheirSizes) {
   for (Dtype type : {int32, uint32, int64}) {
     BatchUse use = use_of(add_one(kFrom, kTo, type, 7));

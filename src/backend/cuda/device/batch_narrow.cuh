@@ -6,6 +6,7 @@
 
 #include "backend/cuda/batch.h"
 #include "backend/cuda/device/batch_numbers.cuh"
+#include "backend/cuda/device/codes.cuh"
 #include "backend/cuda/device/rope.cuh"
 #include "backend/cuda/elementwise_rows.cuh"
 
@@ -342,6 +343,23 @@ __device__ void do_rope(const BatchEntry& entry) {
   }
 }
 
+__device__ void do_dequantize(const BatchEntry& entry) {
+  const BatchEntry::QuantizedRow& q = entry.quantized_row;
+  uint32_t mask = (1u << q.bits) - 1;
+  for (uint32_t octet = threadIdx.x; octet < entry.size; octet += blockDim.x) {
+    uint64_t codes = load_eight_codes(q.codes, octet, q.bits);
+    uint32_t group = octet >> q.octet_shift;
+    float scale = load_float(q.scales, group, entry.types[1]);
+    float bias = load_float(q.biases, group, entry.types[1]);
+#pragma unroll 1
+    for (uint32_t i = 0; i < 8; ++i) {
+      float code = code_value(static_cast<uint32_t>(codes) & mask);
+      codes >>= q.bits;
+      store_float(q.to, octet * 8 + i, entry.types[0], fmaf(code, scale, bias));
+    }
+  }
+}
+
 __device__ __forceinline__ void do_narrow(const BatchEntry& entry) {
   if (entry.kind == BatchKind::elementwise) {
     do_elementwise(entry);
@@ -349,6 +367,8 @@ __device__ __forceinline__ void do_narrow(const BatchEntry& entry) {
     do_copy(entry);
   } else if (entry.kind == BatchKind::rms_norm) {
     do_rms_norm(entry);
+  } else if (entry.kind == BatchKind::dequantize) {
+    do_dequantize(entry);
   } else {
     do_rope(entry);
   }
