@@ -7,6 +7,7 @@
 #include <cfloat>
 
 #include "backend/cuda/batch.h"
+#include "backend/cuda/device/batch_numbers.cuh"
 #include "backend/cuda/device/features.cuh"
 #include "backend/cuda/device/softmax_part.cuh"
 
@@ -16,6 +17,27 @@ constexpr int kAttentionKeys = 2;  // in flight for a group of lanes
 constexpr int kAttentionWarps = kWideThreads / 32;
 /// A warp's part: values, maximum, sum.
 using AttentionParts = float[kAttentionWarps][kBatchFeatures + 2];
+
+/// Asks for the first keys and values of a head.
+template <typename T, int lanes>
+__device__ __forceinline__ void prefetch_keys(
+    const BatchEntry::Attention& a, int head) {
+  constexpr int kGroups = kWideThreads / lanes;
+  auto feature = static_cast<int>(threadIdx.x % lanes) * 8;
+  int64_t kv_head = head / a.group;
+  auto* k = static_cast<const T*>(a.k) + kv_head * a.k_head;
+  auto* v = static_cast<const T*>(a.v) + kv_head * a.v_head;
+#pragma unroll
+  for (int u = 0; u < kAttentionKeys; ++u) {
+    int64_t key = u * kGroups + static_cast<int>(threadIdx.x / lanes);
+    if (key < a.keys && feature < a.feature_octets * 8) {
+      prefetch(k + key * a.k_token + feature);
+    }
+    if (key < a.keys && feature < a.value_octets * 8) {
+      prefetch(v + key * a.v_token + feature);
+    }
+  }
+}
 
 /// The keys up to the last that a mask of bools keeps: what follows adds
 /// nothing, so it is not read. A mask that keeps none makes all keys equal, as
@@ -211,14 +233,18 @@ __device__ __noinline__ void do_attention_of(const BatchEntry& entry) {
   const BatchEntry::Attention a = entry.attention;
   AttentionParts& parts = attention_parts();
   bool is_bool = static_cast<Dtype::Val>(entry.types[1]) == Dtype::Val::bool_;
+  auto tasks = static_cast<int>(entry.size) * a.splits;
+  auto blocks = static_cast<int>(gridDim.x);
+  int task = static_cast<int>(blockIdx.x) - entry.first;
+  task += task < 0 ? blocks : 0;
+  if (a.mask != nullptr && a.splits == 1 && task < tasks) {
+    prefetch_keys<T, lanes>(a, task);  // while the mask is looked at
+  }
   // All blocks have a share of what is visible, in whole rounds of groups.
   int visible = count_visible(a, is_bool);
   int of_split = (visible + a.splits - 1) / a.splits;
   of_split = (of_split + kGroups - 1) / kGroups * kGroups;
-  auto tasks = static_cast<int>(entry.size) * a.splits;
-  auto blocks = static_cast<int>(gridDim.x);
-  int task = static_cast<int>(blockIdx.x) - entry.first;
-  for (task += task < 0 ? blocks : 0; task < tasks; task += blocks) {
+  for (; task < tasks; task += blocks) {
     int head = task / a.splits;
     int first_key = (task - head * a.splits) * of_split;
     int end = min(visible, first_key + of_split);

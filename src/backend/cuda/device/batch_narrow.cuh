@@ -308,8 +308,8 @@ __device__ void do_rope(const BatchEntry& entry) {
   uint8_t type = entry.types[0];
   auto features = static_cast<uint32_t>(rope.features);
   auto half = static_cast<uint32_t>(rope.half);
-  // A thread has one pair, or one feature that is copied.
   int32_t position = rope.offset ? *rope.offset : rope.position;
+  // A thread has one pair, or one feature that is copied.
   uint32_t slots = features - half;
   uint32_t all = entry.size / features * slots;
   for (uint32_t id = threadIdx.x; id < all; id += blockDim.x) {

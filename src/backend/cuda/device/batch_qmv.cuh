@@ -193,10 +193,6 @@ __device__ __forceinline__ void do_quantized_row(const BatchEntry& entry) {
   }
 }
 
-__device__ __forceinline__ void prefetch(const void* from) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-}
-
 /// Asks for the block's share of the matrix.
 __device__ __forceinline__ void prefetch_lines(const BatchEntry& entry) {
   const BatchEntry::QuantizedRow& q = entry.quantized_row;
