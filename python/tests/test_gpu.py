@@ -575,7 +575,7 @@ class TestPositionsOfTheDevice:
     @pytest.mark.parametrize("heads", [(1, 1), (9, 3), (8, 8), (40, 2)])
     def test_attention_with_a_mask(self, heads, dtype):
         rng = np.random.default_rng(sum(heads))
-        bound = {mx.float32: 4e-6, mx.float16: 4e-3, mx.bfloat16: 2e-2}[dtype]
+        bound = {mx.float32: 8e-6, mx.float16: 4e-3, mx.bfloat16: 2e-2}[dtype]
         for dims, keys in ((8, 1), (64, 16), (64, 3000), (80, 77), (128, 1025)):
             q, k, v = (
                 mx.array(rng.standard_normal(shape).astype(np.float32)).astype(dtype)
@@ -595,7 +595,7 @@ class TestPositionsOfTheDevice:
                 "some": rng.random(keys) < 0.3,
             }
             for what, mask in masks.items():
-                added = rng.standard_normal(keys) * 2 - np.where(mask, 0, 1000)
+                added = rng.standard_normal(keys) * 2 - np.where(mask, 0, 16)
                 for given in (
                     mx.array(mask),
                     mx.array(mask[None, None, None]),
