@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <typeinfo>
 
 #include "graph/postponed.h"
 #include "mlx/ops.h"
@@ -37,6 +38,21 @@ array transposed(const array& x, Stream s) {
 array adjoint(const array& x, Stream s) {
   array t = transposed(x, s);
   return x.dtype() == complex64 ? conjugate(t, s) : t;
+}
+
+/// Whether b is a view of a matrix that lies the other way, as weights do.
+bool is_transpose(const array& b) {
+  if (!b.has_primitive() || typeid(b.primitive()) != typeid(Transpose)) {
+    return false;
+  }
+  const auto& axes = static_cast<const Transpose&>(b.primitive()).params().axes;
+  size_t n = axes.size();
+  for (size_t i = 0; i + 2 < n; ++i) {
+    if (axes[i] != static_cast<int>(i)) {
+      return false;
+    }
+  }
+  return axes[n - 2] > axes[n - 1];
 }
 
 array scaled(const array& x, float factor, Stream s) {
@@ -203,6 +219,18 @@ array addmm(
   return ops.finish(reshape(out, shape, s), s);
 }
 
+namespace {
+
+/// What the second factor gets. Where that is a transpose it is one too: the
+/// matrix below then gets a gradient that lies row by row, as itself.
+array second_gradient(
+    const array& a, const array& b, const array& cotangent, Stream s) {
+  return is_transpose(b) ? adjoint(product(adjoint(cotangent, s), a, s), s)
+                         : product(adjoint(a, s), cotangent, s);
+}
+
+}  // namespace
+
 std::vector<Shape> Matmul::output_shapes(const std::vector<array>& inputs) {
   return {product_shape(inputs[0], inputs[1])};
 }
@@ -231,7 +259,7 @@ std::vector<array> Matmul::vjp(
   for (int i : argnums) {
     out.push_back(
         i == 0 ? product(cotangents[0], adjoint(primals[1], s), s)
-               : product(adjoint(primals[0], s), cotangents[0], s));
+               : second_gradient(primals[0], primals[1], cotangents[0], s));
   }
   return out;
 }
@@ -279,7 +307,7 @@ std::vector<array> AddMM::vjp(
       continue;
     }
     array term = i == 0 ? product(cotangent, adjoint(primals[1], s), s)
-                        : product(adjoint(primals[0], s), cotangent, s);
+                        : second_gradient(primals[0], primals[1], cotangent, s);
     out.push_back(scaled(term, params().alpha, s));
   }
   return out;

@@ -124,6 +124,8 @@ struct FusedPart {
   /// may_donate[output * inputs + input].
   std::vector<bool> may_donate;
 
+  /// Whether chains were cut because one would have read too many inputs.
+  bool has_many_streams = false;
   /// The inputs that have values of rows.
   std::vector<uint32_t> row_inputs;
 

@@ -48,6 +48,7 @@ class FusedPlanner {
   }
 
   void emit_elements();
+  size_t chain_length(const std::vector<int>& steps, size_t begin);
   std::vector<bool> read_outside(const std::vector<bool>& inside);
   void emit_chain(const std::vector<int>& steps);
   void emit(int value);

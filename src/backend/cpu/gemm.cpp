@@ -21,8 +21,8 @@ int64_t round_up(int64_t a, int64_t b) {
 
 /// Panels of A that stay in the last-level cache while all columns pass by.
 constexpr int64_t kPackedBytes = int64_t(16) << 20;
-/// Flops worth a task of its own: about 50 us.
-constexpr int64_t kTaskFlops = int64_t(4) << 20;
+/// Flops worth a task of its own: about 10 us.
+constexpr int64_t kTaskFlops = int64_t(1) << 20;
 
 }  // namespace
 
@@ -331,9 +331,7 @@ void gemm(const GemmArgs& batched) {
     int64_t flops =
         2 * args.rows * args.cols * std::max<int64_t>(1, args.depth);
     parallel_for(
-        size_t(count),
-        size_t(std::max<int64_t>(1, kTaskFlops / 4 / flops)),
-        run);
+        size_t(count), size_t(std::max<int64_t>(1, kTaskFlops / flops)), run);
   } else {
     run(0, size_t(count));
   }

@@ -37,6 +37,8 @@ class Simplifier {
       }
       if (does_nothing(node)) {
         stands_for_[node.outputs[0]] = node.inputs[0];
+      } else if (int source = undone_transpose(node); source >= 0) {
+        stands_for_[node.outputs[0]] = source;
       } else if (!fold(node)) {
         skip_broadcasts(node);
         merge_node(node);
@@ -81,6 +83,24 @@ class Simplifier {
     return !graph_.shapeless && in.shape == out.shape &&
            (as<Reshape>(p) || as<Broadcast>(p) || as<Full>(p) ||
             as<Flatten>(p));
+  }
+
+  // The value that a transpose of a transpose gives back, or -1.
+  int undone_transpose(const TracedNode& node) const {
+    const auto* outer = as<Transpose>(*node.primitive);
+    int n = outer ? graph_.values[node.inputs[0]].node : -1;
+    const auto* inner =
+        n < 0 ? nullptr : as<Transpose>(*graph_.nodes[n].primitive);
+    if (!inner) {
+      return -1;
+    }
+    const std::vector<int>& axes = outer->params().axes;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (inner->params().axes[axes[i]] != static_cast<int>(i)) {
+        return -1;
+      }
+    }
+    return graph_.nodes[n].inputs[0];
   }
 
   // What only depends on shapes and numbers is a number.
