@@ -7,106 +7,25 @@ real models or, for memory-bound work, far larger than any cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
-# A part of the result, and its expected values in float64.
-Expected = tuple[Any, Array]
-Limit = Literal["read", "copy", "fma"]
+from case import Case, Input
+from cases_compile import COMPILE_CASES
+from references import (
+    attention,
+    binary,
+    layer_norm,
+    matmul,
+    quantized_matvec,
+    rms_norm,
+    softmax,
+    unary,
+)
 
 GREEDY_TOKENS = 32
 PREFILL_TOKENS = 256
 CHAT_BYTES = 96.4e6  # what one token reads of SmolLM2-135M's Q4_1 file
 CHAT_WEIGHTS = 106.2e6  # of its blocks; the output is computed for one token
-
-
-@dataclass(frozen=True)
-class Input:
-    """An array of a given shape, drawn from N(0, 1) unless `low, high` say."""
-
-    shape: tuple[int, ...]
-    dtype: str = "float32"
-    integers: tuple[int, int] | None = None
-
-    def draw(self, generator: np.random.Generator) -> Array:
-        if self.integers is not None:
-            return generator.integers(*self.integers, self.shape, dtype=np.int32)
-        return generator.standard_normal(self.shape, dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    function: str  # of every framework that has it
-    inputs: tuple[Input, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    work: float = 0  # bytes or operations of a call, in the unit of the limit
-    limit: Limit | None = None
-    target: tuple[str, float] | None = None  # see `reached` in run.py
-    reference: Callable[..., Expected] | None = None
-    tolerance: float = 1e-5  # of the largest expected value
-    calls: int = 1  # how many repetitions the function makes itself
-    copies: int = 1  # different inputs used in turn, to defeat the cache
-    unit: str = "ms"
-
-    def draw(self) -> list[list[Array]]:
-        generator = np.random.default_rng(1)
-        return [
-            [one.draw(generator) for one in self.inputs] for _ in range(self.copies)
-        ]
-
-
-HEAD = slice(0, 4096)  # of long vectors
-ROWS = slice(0, 64)  # of matrices
-
-
-def unary(function: Callable[[Array], Array]) -> Callable[..., Expected]:
-    return lambda x: (HEAD, function(x[HEAD]))
-
-
-def binary(function: Callable[[Array, Array], Array]) -> Callable[..., Expected]:
-    return lambda a, b: (HEAD, function(a[HEAD], b[HEAD]))
-
-
-def softmax(x: Array) -> Expected:
-    e = np.exp(x[ROWS] - x[ROWS].max(axis=-1, keepdims=True))
-    return ROWS, e / e.sum(axis=-1, keepdims=True)
-
-
-def rms_norm(x: Array, weight: Array) -> Expected:
-    x = x[ROWS]
-    mean_square = np.mean(x * x, axis=-1, keepdims=True)
-    return ROWS, x / np.sqrt(mean_square + 1e-5) * weight
-
-
-def layer_norm(x: Array, weight: Array, bias: Array) -> Expected:
-    x = x[ROWS] - x[ROWS].mean(axis=-1, keepdims=True)
-    variance = np.mean(x * x, axis=-1, keepdims=True)
-    return ROWS, x / np.sqrt(variance + 1e-5) * weight + bias
-
-
-def matmul(a: Array, b: Array) -> Expected:
-    return ROWS, a[ROWS] @ b
-
-
-def quantized_matvec(x: Array, weight: Array) -> Expected:
-    # 4 bits of N(0, 1) leave an error of 0.08 a weight: the tolerance says so.
-    return slice(None), x @ weight.T
-
-
-def attention(q: Array, k: Array, v: Array) -> Expected:
-    """The last rows of head 0, which see (nearly) all keys."""
-    rows = np.arange(q.shape[2] - 16, q.shape[2])
-    scores = q[0, 0, rows] @ k[0, 0].T / np.sqrt(q.shape[-1])
-    scores[rows[:, None] < np.arange(k.shape[2])] = -np.inf
-    _, weights = softmax(scores)
-    return (0, 0, slice(-16, None)), weights @ v[0, 0]
-
 
 LONG = Input((1 << 25,))
 BLOCK = Input((32768, 1024))
@@ -276,3 +195,5 @@ CASES = [
     ),
     Case("import", "import", target=("seconds", 40e-3)),
 ]
+
+CASES += COMPILE_CASES

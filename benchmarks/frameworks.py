@@ -17,6 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from frameworks_compile import (
+    JaxCompile,
+    MlxCompile,
+    MlxFastCompile,
+    TorchCompile,
+    TorchEagerCompile,
+)
+
 Array = Any  # each framework has its own
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,10 +79,11 @@ class Numpy:
             a + b
 
 
-class Mlx:
+class Mlx(MlxCompile):
     """Lynx, and the reference `mlx` in an environment of its own."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.mx: Any = importlib.import_module("mlx.core")
         self.version = self.mx.__version__
         self._chat: Any = None
@@ -89,10 +98,6 @@ class Mlx:
 
     def numpy(self, value: Array) -> Any:
         return np.array(value.astype(self.mx.float32))
-
-    def _done(self, result: Array) -> Array:
-        self.mx.eval(result)
-        return result
 
     def add(self, a: Array, b: Array) -> Array:
         return self._done(a + b)
@@ -173,6 +178,7 @@ class Mlx:
             self.mx.eval(token)
 
     def forget(self) -> None:
+        super().forget()
         self._chat = None
         self._quantized.clear()
         self.mx.clear_cache()
@@ -187,8 +193,24 @@ class Mlx:
             evaluate(a + b)
 
 
-class Torch:
+class MlxFast(MlxFastCompile):
+    """Lynx's own functions for what compiled cases compose."""
+
     def __init__(self) -> None:
+        super().__init__()
+        self.mx: Any = importlib.import_module("mlx.core")
+        self.version = self.mx.__version__
+
+    def array(self, values: Any, dtype: str) -> Array:
+        return self.mx.array(values)
+
+    def numpy(self, value: Array) -> Any:
+        return np.array(value)
+
+
+class Torch(TorchCompile):
+    def __init__(self) -> None:
+        super().__init__()
         self.torch: Any = importlib.import_module("torch")
         self.torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
         self.torch.set_grad_enabled(False)
@@ -238,8 +260,19 @@ class Torch:
             a + b
 
 
-class Jax:
+class TorchEager(TorchEagerCompile):
+    """Torch without its compiler, in cases that compile."""
+
     def __init__(self) -> None:
+        super().__init__()
+        torch = Torch()
+        self.torch, self.version = torch.torch, torch.version
+        self.array, self.numpy = torch.array, torch.numpy
+
+
+class Jax(JaxCompile):
+    def __init__(self) -> None:
+        super().__init__()
         self.jax: Any = importlib.import_module("jax")
         jnp: Any = importlib.import_module("jax.numpy")
         self.jnp = jnp
@@ -324,15 +357,17 @@ class Llama:
 
 FRAMEWORKS: dict[str, Callable[[], Any]] = {
     "lynx": Mlx,
+    "lynx-fast": MlxFast,
     "mlx": Mlx,
     "numpy": Numpy,
     "torch": Torch,
+    "torch-eager": TorchEager,
     "jax": Jax,
     "llama": Llama,
 }
 
 
 def load(name: str) -> Any:
-    """The framework `name`; NAME-suffix is another build of NAME."""
-    sys.path.append(str(ROOT))  # for examples.chat
-    return FRAMEWORKS[name.split("-")[0]]()
+    """The framework `name`; any other NAME-suffix is another build of NAME."""
+    sys.path.append(str(ROOT))  # for the examples
+    return FRAMEWORKS[name if name in FRAMEWORKS else name.split("-")[0]]()

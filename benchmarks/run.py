@@ -9,8 +9,8 @@ checked against float64. Prints a table and writes JSON.
 usage: run.py [--peer NAME=PYTHON ...] [--cases PATTERN ...] [--repetitions N]
               [--seconds S] [--threads N] [--python PYTHON] [--patience S]
               [--json FILE] [--list]
-  --peer   numpy, torch, jax, mlx, llama or NAME-suffix, run by the
-           interpreter of its own environment; numpy is there by default
+  --peer   numpy, torch, torch-eager, jax, mlx, llama or NAME-suffix, run by
+           the interpreter of its own environment; numpy is there by default
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Protocol
 
-from cases import CASES, Case
+from case import Case
+from cases import CASES
 
 HERE = Path(__file__).resolve().parent
-OURS = "lynx"
+OURS, FAST = "lynx", "lynx-fast"
 BUDGET = 8.0  # seconds of a case after which a slow one is not asked again
 REST = 0.3  # seconds before a turn: threads of the one before may spin 0.2 s
 IMPORTED = (OURS, "mlx")  # whose import is timed
@@ -315,6 +316,8 @@ def main() -> int:
         print("\n".join(case.name for case in CASES))
         return 0 if chosen else 1
     pythons = {OURS: options.python, "numpy": options.python}
+    if any(case.target and case.target[0] == FAST for case in chosen):
+        pythons[FAST] = options.python
     pythons |= dict(peer.split("=", 1) for peer in options.peer)
     processes = {
         name: Process(name, python, options.threads, options.patience)

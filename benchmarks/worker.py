@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from cases import CASES, Case
+from case import Case
+from cases import CASES
 from frameworks import load
 
 BY_NAME = {case.name: case for case in CASES}
@@ -66,7 +67,8 @@ class Worker:
 
     def error_of(self, result: Any, arrays: list[Any]) -> float:
         assert self.case is not None and self.case.reference is not None
-        wide = [values.astype(np.float64) for values in arrays]
+        head = slice(self.case.head)
+        wide = [values[head].astype(np.float64) for values in arrays]
         part, expected = self.case.reference(*wide)
         got = self.framework.numpy(result)[part].astype(np.float64)
         return float(np.max(np.abs(got - expected)) / np.max(np.abs(expected)))
