@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <typeindex>
+#include <typeinfo>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,19 +25,26 @@ class KernelTable {
 
   template <typename Op, auto function>
   void add() {
-    kernels_[std::type_index(typeid(Op))] = &call<Op, function>;
+    put(typeid(Op), &call<Op, function>);
   }
   /// The same for a function without `Extra`: it computes nothing.
   template <typename Op, auto function>
   void add_view() {
-    kernels_[std::type_index(typeid(Op))] = [](Primitive& op,
-                                               const std::vector<array>& inputs,
-                                               std::vector<array>& outputs,
-                                               Extra...) {
-      KernelTable<>::call<Op, function>(op, inputs, outputs);
-    };
+    put(typeid(Op),
+        [](Primitive& op,
+           const std::vector<array>& inputs,
+           std::vector<array>& outputs,
+           Extra...) {
+          KernelTable<>::call<Op, function>(op, inputs, outputs);
+        });
   }
 
+  /// By address first: the other way hashes the name of the class, letter by
+  /// letter, for every node that runs.
+  Kernel find(const std::type_info& op) const {
+    auto it = by_address_.find(&op);
+    return it != by_address_.end() ? it->second : find(std::type_index(op));
+  }
   Kernel find(std::type_index op) const {
     auto it = kernels_.find(op);
     return it == kernels_.end() ? nullptr : it->second;
@@ -134,6 +142,14 @@ class KernelTable {
     }
   };
 
+  void put(const std::type_info& op, Kernel kernel) {
+    by_address_[&op] = kernel;
+    kernels_[op] = kernel;
+  }
+
+  // A class has one address, but for one whose description was compiled into
+  // two libraries: that of the other library is found by name.
+  std::unordered_map<const std::type_info*, Kernel> by_address_;
   std::unordered_map<std::type_index, Kernel> kernels_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "backend/buffer.h"
 #include "graph/claims.h"
+#include "graph/node_memory.h"
 #include "graph/tracing.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
@@ -138,8 +139,12 @@ array::array(
     Dtype dtype,
     std::shared_ptr<Primitive> primitive,
     std::vector<array> inputs)
-    : desc_(std::make_shared<Desc>(
-          std::move(shape), dtype, std::move(primitive), std::move(inputs))) {}
+    : desc_(std::allocate_shared<Desc>(
+          detail::NodeAllocator<Desc>(),
+          std::move(shape),
+          dtype,
+          std::move(primitive),
+          std::move(inputs))) {}
 
 std::vector<array> array::make_arrays(
     std::vector<Shape> shapes,

@@ -78,6 +78,26 @@ class Run {
     size_t next;
   };
 
+  // Handles on what a node gives; the node itself forgets its siblings when it
+  // has run. Most have none, and then nothing is allocated.
+  class Outputs {
+   public:
+    explicit Outputs(const array& node)
+        : node_(node), siblings_(node.siblings()) {}
+
+    template <typename F>
+    void each(F&& f) const {
+      f(node_);
+      for (const array& sibling : siblings_) {
+        f(sibling);
+      }
+    }
+
+   private:
+    array node_;
+    std::vector<array> siblings_;
+  };
+
   // Fills the tape with unscheduled nodes, each behind its inputs (depth
   // first, so that a value is used soon after it was made).
   void claim_nodes(const std::vector<array>& outputs) {
@@ -193,23 +213,29 @@ class Run {
     }
   }
 
-  Event end_event(Stream s) {
-    auto it = ends_.find(s);
-    if (it == ends_.end()) {
-      it = ends_.emplace(s, Event(s)).first;
+  const Event& end_event(Stream s) {
+    if (last_end_ == nullptr || last_end_->stream() != s) {
+      auto it = ends_.find(s);
+      if (it == ends_.end()) {
+        it = ends_.emplace(s, Event(s)).first;
+      }
+      last_end_ = &it->second;
     }
-    return it->second;
+    return *last_end_;
   }
 
+  // For an input that was submitted, by whomever.
   void wait_on_stream(Backend& backend, Stream s, const array& in) {
-    auto it = crossings_.find(in.id());
-    if (it != crossings_.end() && it->second.valid()) {
-      if (it->second.stream() != s) {
-        backend.wait(s, it->second, context_);
+    if (!crossings_.empty()) {
+      auto it = crossings_.find(in.id());
+      if (it != crossings_.end() && it->second.valid()) {
+        if (it->second.stream() != s) {
+          backend.wait(s, it->second, context_);
+        }
+        return;
       }
-    } else if (
-        in.status() == array::evaluated && in.event().valid() &&
-        !own_event(in)) {
+    }
+    if (in.event().valid() && !own_event(in)) {
       backend.wait(s, in.event(), context_);
     }
   }
@@ -219,43 +245,44 @@ class Run {
       context_ = std::make_shared<EvalContext>();
     }
     for (const array& in : slot.inputs()) {
-      wait_on_stream(backend, s, in);
+      if (in.status() == array::evaluated) {
+        wait_on_stream(backend, s, in);
+      }
     }
-    Event end = end_event(s);
-    std::vector<array> outputs = slot.outputs();
-    for (const array& out : outputs) {
+    const Event& end = end_event(s);
+    Outputs outputs(slot);
+    outputs.each([&](const array& out) {
       out.attach_event(end);
       out.set_status(array::evaluated);
-    }
+    });
     try {
       backend.submit(std::move(slot), context_);
     } catch (const std::exception& e) {
       fail(backend, s, outputs, e.what());
       throw;
     }
-    for (const array& out : outputs) {
-      auto it = crossings_.find(out.id());
-      if (it != crossings_.end()) {
-        it->second = Event(s);
-        backend.signal(s, it->second, context_);
-        it->second.set_posted();
-      }
+    if (!crossings_.empty()) {
+      outputs.each([&](const array& out) { signal_crossing(backend, s, out); });
+    }
+  }
+
+  void signal_crossing(Backend& backend, Stream s, const array& out) {
+    auto it = crossings_.find(out.id());
+    if (it != crossings_.end()) {
+      it->second = Event(s);
+      backend.signal(s, it->second, context_);
+      it->second.set_posted();
     }
   }
 
   // What was not even submitted gets an event of its own with the error: what
   // came before it is not lost.
   static void fail(
-      Backend& backend,
-      Stream s,
-      const std::vector<array>& outputs,
-      const char* message) {
+      Backend& backend, Stream s, const Outputs& outputs, const char* message) {
     auto context = std::make_shared<EvalContext>();
     context->error.set_message(std::make_shared<std::string>(message));
     Event event(s);
-    for (const array& out : outputs) {
-      out.attach_event(event);
-    }
+    outputs.each([&](const array& out) { out.attach_event(event); });
     backend.signal(s, event, context);
     event.set_posted();
   }
@@ -263,9 +290,12 @@ class Run {
   // Whether the array was submitted by this run: its stream's order, or a
   // crossing, already takes care of it.
   bool own_event(const array& a) const {
+    const Error* error = a.event().load_error();
+    if (last_end_ != nullptr && last_end_->load_error() == error) {
+      return true;
+    }
     auto it = ends_.find(a.event().stream());
-    return it != ends_.end() &&
-           it->second.load_error() == a.event().load_error();
+    return it != ends_.end() && it->second.load_error() == error;
   }
 
   bool async_;
@@ -278,6 +308,7 @@ class Run {
   std::shared_ptr<EvalContext> context_;  // once something is submitted
   std::unordered_map<std::uintptr_t, Event> crossings_;
   std::unordered_map<Stream, Event, StreamHash> ends_;
+  const Event* last_end_ = nullptr;  // the one asked for last
 };
 
 bool all_done(const std::vector<array>& arrays) {

@@ -41,29 +41,41 @@ array constant(double value, const array& like) {
   return array(value, like.dtype());
 }
 
+// Without the copies that a braced list makes of its items.
+void add_operand(
+    std::vector<array>& operands, const array& a, Dtype type, Stream s) {
+  if (a.dtype() == type) {
+    operands.push_back(a);
+  } else {
+    operands.push_back(astype(a, type, s));
+  }
+}
+
 }  // namespace
 
 array elementwise(ElementwiseOp op, const array& a, Stream s) {
   Dtype t = a.dtype();
   check_accepts(op, t);
+  std::vector<array> operands;
+  operands.reserve(1);
+  add_operand(operands, a, elementwise_operand_dtype(op, t), s);
   return make_node<Elementwise>(
-      a.shape(),
-      elementwise_result_dtype(op, t),
-      {astype(a, elementwise_operand_dtype(op, t), s)},
-      s,
-      op);
+      a.shape(), elementwise_result_dtype(op, t), std::move(operands), s, op);
 }
 
 array elementwise(ElementwiseOp op, const array& a, const array& b, Stream s) {
   Dtype t = promote_types(a.dtype(), b.dtype());
   check_accepts(op, t);
   Dtype operand = elementwise_operand_dtype(op, t);
-  Shape shape = a.shape() == b.shape() ? a.shape()
-                                       : broadcast_shapes(a.shape(), b.shape());
+  std::vector<array> operands;
+  operands.reserve(2);
+  add_operand(operands, a, operand, s);
+  add_operand(operands, b, operand, s);
   return make_node<Elementwise>(
-      std::move(shape),
+      a.shape() == b.shape() ? a.shape()
+                             : broadcast_shapes(a.shape(), b.shape()),
       elementwise_result_dtype(op, t),
-      {astype(a, operand, s), astype(b, operand, s)},
+      std::move(operands),
       s,
       op);
 }

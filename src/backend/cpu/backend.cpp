@@ -163,7 +163,7 @@ class CpuBackend final : public Backend {
   void submit(array node, std::shared_ptr<EvalContext> context) override {
     Stream s = node.primitive().stream();
     Primitive& op = node.primitive();
-    if (!has_kernel(typeid(op))) {
+    if (!kernels().find(typeid(op))) {
       submit_foreign(std::move(node), *context);
       return;
     }

@@ -71,20 +71,12 @@ const void* BlockView::strided(size_t begin, size_t n, char* buffer) const {
   return buffer;
 }
 
-BlockSource::BlockSource(
-    const array& a, const Shape& shape, const Strides& strides, Dtype compute)
-    : view_(a.data<char>(), a.itemsize(), shape, strides) {
-  if (a.dtype() != compute) {
-    convert_ = convert_block(a.dtype(), compute);
-  }
-}
-
 const void* BlockSource::block(size_t begin, size_t n) {
-  const void* from = view_.block(begin, n, gathered_);
+  const void* from = view_->block(begin, n, gathered_);
   if (!convert_) {
     return from;
   }
-  bool is_scalar = view_.kind() == BlockView::Kind::scalar;
+  bool is_scalar = view_->kind() == BlockView::Kind::scalar;
   if (!is_scalar || !converted_scalar_) {
     const void* in[] = {from};
     convert_(in, converted_, is_scalar ? 1 : n);
@@ -94,7 +86,7 @@ const void* BlockSource::block(size_t begin, size_t n) {
 }
 
 bool is_transposed(const array& a, const Shape& shape) {
-  if (a.shape() != shape || a.ndim() < 2) {
+  if (a.flags().row_contiguous || a.ndim() < 2 || a.shape() != shape) {
     return false;
   }
   auto [merged, strides] = collapse_contiguous_dims(a);

@@ -67,19 +67,22 @@ class BlockView {
 /// compute in. One object a thread and operand.
 class BlockSource {
  public:
-  /// `strides` are those of `a` broadcast to `shape`.
-  BlockSource(
-      const array& a,
-      const Shape& shape,
-      const Strides& strides,
-      Dtype compute);
+  // Not defaulted: a constant beginning would clear the buffers, 16 KiB for
+  // each operand of each operation.
+  BlockSource() {}
+
+  /// `convert` makes elements of the type to compute in; null if they are.
+  void open(const BlockView& view, BlockFn convert) {
+    view_ = &view;
+    convert_ = convert;
+  }
 
   /// The block, in place if it lies in memory as needed, else in a buffer of
   /// this object. A scalar gives one element.
   const void* block(size_t begin, size_t n);
 
  private:
-  BlockView view_;
+  const BlockView* view_ = nullptr;
   BlockFn convert_ = nullptr;
   bool converted_scalar_ = false;
   alignas(64) char gathered_[kBlockBytes];

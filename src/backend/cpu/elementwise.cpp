@@ -6,7 +6,6 @@
 #include "backend/cpu/elementwise.h"
 
 #include <cstring>
-#include <optional>
 
 #include "backend/common/layouts.h"
 #include "backend/cpu/block_source.h"
@@ -32,6 +31,31 @@ struct BlockOp {
   BlockFn function;
   /// Type in which the function leaves its result.
   Dtype result;
+  /// Types of the first operand and of the others.
+  Dtype first;
+  Dtype others;
+};
+
+// An operand as all threads see it.
+struct Operand {
+  BlockView view;
+  BlockFn convert = nullptr;
+
+  // `in_order`: its elements are to be taken in the order of memory.
+  void read(const array& in, const Shape& shape, bool in_order, Dtype compute) {
+    using Kind = BlockView::Kind;
+    const char* data = in.data<char>();
+    if (in.size() == 1 || in_order) {
+      Kind kind = in.size() == 1 ? Kind::scalar : Kind::contiguous;
+      view = BlockView(data, in.itemsize(), kind);
+    } else {
+      view =
+          BlockView(data, in.itemsize(), shape, broadcast_strides(in, shape));
+    }
+    if (in.dtype() != compute) {
+      convert = convert_block(in.dtype(), compute);
+    }
+  }
 };
 
 // Gives out its buffer: an input's when it is free and fits, else a new one.
@@ -71,12 +95,8 @@ class Chunk {
     }
   }
 
-  void add(
-      const array& a,
-      const Shape& shape,
-      const Strides& strides,
-      Dtype compute) {
-    sources_[count_++].emplace(a, shape, strides, compute);
+  void add(const Operand& operand) {
+    sources_[count_++].open(operand.view, operand.convert);
   }
 
   void run(size_t begin, size_t end) {
@@ -93,7 +113,7 @@ class Chunk {
   void run_block(size_t at, size_t n) {
     const void* in[kMaxOperands];
     for (size_t k = 0; k < count_; ++k) {
-      in[k] = sources_[k]->block(at, n);
+      in[k] = sources_[k].block(at, n);
     }
     char* target = to_ + at * out_size_;
     // A result of another width, or one stored past the caches, is made in a
@@ -117,16 +137,12 @@ class Chunk {
   bool streaming_;
   BlockFn narrow_ = nullptr;
   size_t count_ = 0;
-  std::optional<BlockSource> sources_[kMaxOperands];
+  BlockSource sources_[kMaxOperands];
   alignas(64) char result_[kBlockBytes];
   alignas(64) char narrowed_[kBlockBytes];
 };
 
-void run(
-    const BlockOp& op,
-    const std::vector<array>& given,
-    array& out,
-    const std::vector<Dtype>& computes) {
+void run(const BlockOp& op, const std::vector<array>& given, array& out) {
   if (out.size() == 0) {
     allocate_output(out);
     return;
@@ -147,6 +163,11 @@ void run(
     inputs = copies.empty() ? inputs : &copies;
   }
   prepare_output(*inputs, out, layout);
+  Operand operands[kMaxOperands];
+  for (size_t k = 0; k < inputs->size(); ++k) {
+    Dtype compute = k == 0 ? op.first : op.others;
+    operands[k].read((*inputs)[k], out.shape(), layout != nullptr, compute);
+  }
   bool streaming =
       out.nbytes() >= kStreamingBytes && out.data_shared_ptr().use_count() == 1;
   parallel_for(
@@ -155,18 +176,7 @@ void run(
       [&](size_t begin, size_t end) {
         Chunk chunk(op, out, streaming);
         for (size_t k = 0; k < inputs->size(); ++k) {
-          const array& in = (*inputs)[k];
-          if (layout) {
-            // One axis; its length only has to differ from 1.
-            chunk.add(
-                in, Shape{2}, Strides{in.size() == 1 ? 0 : 1}, computes[k]);
-          } else {
-            chunk.add(
-                in,
-                out.shape(),
-                broadcast_strides(in, out.shape()),
-                computes[k]);
-          }
+          chunk.add(operands[k]);
         }
         chunk.run(begin * kBlock, std::min(end * kBlock, out.size()));
       });
@@ -193,12 +203,12 @@ void elementwise(
         operand,
         "."));
   }
-  std::vector<Dtype> computes(inputs.size(), compute);
-  if (is_select) {
-    computes[0] = bool_;
-  }
-  BlockOp block{function, elementwise_result_dtype(op.op(), compute)};
-  run(block, inputs, out, computes);
+  BlockOp block{
+      function,
+      elementwise_result_dtype(op.op(), compute),
+      is_select ? bool_ : compute,
+      compute};
+  run(block, inputs, out);
 }
 
 void as_type(const AsType&, const array& x, array& out) {
@@ -209,8 +219,9 @@ void as_type(const AsType&, const array& x, array& out) {
     convert_block(x.dtype(), out.dtype())(from, out.data<char>(), 1);
     return;
   }
-  BlockOp block{convert_block(x.dtype(), out.dtype()), out.dtype()};
-  run(block, {x}, out, {x.dtype()});
+  BlockOp block{
+      convert_block(x.dtype(), out.dtype()), out.dtype(), x.dtype(), x.dtype()};
+  run(block, {x}, out);
 }
 
 }  // namespace mlx::core::cpu
