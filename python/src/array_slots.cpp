@@ -27,8 +27,13 @@ bool is_plain_number(PyObject* o) {
   return PyFloat_CheckExact(o) || PyLong_CheckExact(o);
 }
 
+// As nb::cast, which first looks whether there is an object for this address.
 PyObject* wrap(mx::array&& a) {
-  return nb::cast(std::move(a)).release().ptr();
+  nb::object made =
+      nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(array_type)));
+  new (nb::inst_ptr<mx::array>(made)) mx::array(std::move(a));
+  nb::inst_mark_ready(made);
+  return made.release().ptr();
 }
 
 // What Python itself does with `a op b`. (Its own slot function cannot be

@@ -463,10 +463,13 @@ mx::array get_item(const mx::array& a, const nb::object& index) {
     none[0] = 0;
     return mx::slice(one, mx::Shape(one.ndim(), 0), none);
   }
-  auto later =
-      postponed("index", a, parts, std::nullopt, [](auto& x, auto& at, auto&) {
-        return read_selected(select(x, at));
-      });
+  std::optional<mx::array> later;
+  if (mx::detail::in_shapeless_tracing()) {
+    later = postponed(
+        "index", a, parts, std::nullopt, [](auto& x, auto& at, auto&) {
+          return read_selected(select(x, at));
+        });
+  }
   return later ? *later : read_selected(select(a, parts));
 }
 

@@ -67,10 +67,14 @@ array::Desc::Desc(
     Dtype dtype,
     std::shared_ptr<Primitive> primitive,
     std::vector<array> inputs_)
-    : Desc(std::move(shape_), dtype) {
-  this->primitive = std::move(primitive);
-  inputs = std::move(inputs_);
-  made_in = detail::current_trace();
+    : shape(std::move(shape_)),
+      strides(row_major_strides(shape)),
+      size(count_elements(shape)),
+      dtype(dtype),
+      flags(row_major_flags(shape)),
+      made_in(detail::current_trace()),
+      primitive(std::move(primitive)),
+      inputs(std::move(inputs_)) {
   for (const array& in : inputs) {
     if (in.is_tracer()) {
       trace = in.desc_->trace;
@@ -158,8 +162,13 @@ std::vector<array> array::make_arrays(
         array(std::move(shapes[i]), dtypes[i], primitive, inputs));
   }
   for (size_t i = 0; outputs.size() > 1 && i < outputs.size(); ++i) {
-    std::vector<array> others = outputs;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<array> others;
+    others.reserve(outputs.size() - 1);
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      if (k != i) {
+        others.push_back(outputs[k]);
+      }
+    }
     outputs[i].set_siblings(std::move(others), static_cast<uint16_t>(i));
   }
   return outputs;

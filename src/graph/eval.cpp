@@ -187,15 +187,19 @@ class Run {
       event.set_posted();
       backend.flush(s);
     }
-    {
-      detail::GraphLock lock;
-      for (; next_ < tape_.size(); ++next_) {
-        if (tape_[next_].id() != 0) {
-          detail::Claimant::give_back(tape_[next_]);
-        }
-      }
+    if (next_ < tape_.size()) {
+      give_back_rest();
     }
     detail::wake_waiters();
+  }
+
+  void give_back_rest() {
+    detail::GraphLock lock;
+    for (; next_ < tape_.size(); ++next_) {
+      if (tape_[next_].id() != 0) {
+        detail::Claimant::give_back(tape_[next_]);
+      }
+    }
   }
 
   void wait_for_inputs(const array& node) {

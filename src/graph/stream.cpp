@@ -37,18 +37,17 @@ Stream add_stream(Device d) {
   return list.streams.back();
 }
 
-struct ThreadStreams {
-  std::optional<Stream> defaults[2];
-  std::unordered_map<int, Stream> locals;
-};
+// Every node asks for one of these; apart, so that nothing has to be made and
+// ended with the thread.
+thread_local std::optional<Stream> defaults[2];
 
-ThreadStreams& thread_streams() {
-  thread_local ThreadStreams streams;
+std::unordered_map<int, Stream>& thread_locals() {
+  thread_local std::unordered_map<int, Stream> streams;
   return streams;
 }
 
 std::optional<Stream>& default_slot(Device d) {
-  return thread_streams().defaults[d.type == Device::gpu];
+  return defaults[d.type == Device::gpu];
 }
 
 }  // namespace
@@ -85,7 +84,7 @@ ThreadLocalStream new_thread_local_stream(Device d) {
 }
 
 Stream stream_from_thread_local_stream(ThreadLocalStream tls) {
-  auto& locals = thread_streams().locals;
+  auto& locals = thread_locals();
   auto it = locals.find(tls.index);
   if (it == locals.end()) {
     it = locals.emplace(tls.index, add_stream(tls.device)).first;
@@ -112,10 +111,10 @@ void synchronize(ThreadLocalStream s) {
 }
 
 void clear_streams() {
-  for (auto& slot : thread_streams().defaults) {
+  for (auto& slot : defaults) {
     slot.reset();
   }
-  thread_streams().locals.clear();
+  thread_locals().clear();
 }
 
 }  // namespace mlx::core

@@ -66,6 +66,7 @@ Batched Concatenate::vmap(
 std::vector<Shape> Split::output_shapes(const std::vector<array>& inputs) {
   std::vector<Shape> shapes;
   const auto& [indices, axis] = params();
+  shapes.reserve(indices.size() + 1);
   for (size_t i = 0; i <= indices.size(); ++i) {
     int begin = i ? indices[i - 1] : 0;
     int end = i < indices.size() ? indices[i] : inputs[0].shape(axis);

@@ -161,12 +161,11 @@ ShapeElem columns_of(const array& w, const QuantizedMatmulParams& params) {
 }
 
 array product_node(
-    const std::vector<array>& inputs,
-    const QuantizedMatmulParams& params,
-    Stream s) {
+    std::vector<array> inputs, const QuantizedMatmulParams& params, Stream s) {
   Shape shape = with_last(inputs[0].shape(), columns_of(inputs[1], params));
+  Dtype dtype = inputs[0].dtype();
   return make_node<QuantizedMatmul>(
-      shape, inputs[0].dtype(), inputs, s, params);
+      std::move(shape), dtype, std::move(inputs), s, params);
 }
 
 /// Leading axes of x and a batch of matrices made equal.
