@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 
-def nodes_of(array):
+def nodes_of(*arrays):
     """The operations of a graph, by name."""
     file = io.StringIO()
-    mx.export_to_dot(file, array)
+    mx.export_to_dot(file, *arrays)
     text = file.getvalue().splitlines()
     return [line.split('label="')[1].split('"')[0] for line in text if "label=" in line]
 
@@ -92,3 +92,23 @@ def test_transposes_undo_each_other():
     assert "Transpose" in nodes_of(mx.compile(turned)(x))
     for function in (twice, turned):
         assert mx.array_equal(mx.compile(function)(x), function(x))
+
+
+def test_equal_parts_are_computed_from_their_own_inputs():
+    def step(tensors, rate):
+        return [mx.exp(x) * rate + x for x in tensors]
+
+    tensors = [mx.array(np.full((5, 7), i, np.float32)) / 8 for i in range(6)]
+    tensors[3] = mx.array(np.arange(35, dtype=np.float32).reshape(7, 5)).T / 40
+    tensors[4] = mx.broadcast_to(mx.array([1.0, 2, 3, 4, 5])[:, None], (5, 7))
+    tensors.append(mx.ones((3,)))
+    got = mx.compile(step)(tensors, mx.array(0.5))
+    for one, other in zip(got, step(tensors, mx.array(0.5))):
+        assert mx.array_equal(one, other)
+    assert len(nodes_of(*mx.compile(step)(tensors, mx.array(0.5)))) >= 7
+
+
+def test_a_graph_that_calls_a_compiled_function_twice_is_drawn_whole():
+    compiled = mx.compile(lambda x: mx.exp(x) + x)
+    once, twice = compiled(mx.ones((3,))), compiled(compiled(mx.ones((3,))))
+    assert len(nodes_of(twice)) == len(nodes_of(once)) + 1

@@ -27,6 +27,11 @@ bool has_operation(const array& a) {
          a.has_primitive();
 }
 
+// Several operations may share a primitive, as those of a compiled function do.
+std::uintptr_t operation_id(const array& a) {
+  return a.outputs().front().id();
+}
+
 // With a stack of its own, since graphs may be deep.
 Graph walk(const std::vector<array>& outputs) {
   Graph graph;
@@ -42,7 +47,7 @@ Graph walk(const std::vector<array>& outputs) {
       graph.nodes.push_back(a);
       continue;
     }
-    auto id = has_operation(a) ? a.primitive_id() : a.id();
+    auto id = has_operation(a) ? operation_id(a) : a.id();
     if (!seen.insert(id).second) {
       continue;
     }
@@ -138,17 +143,17 @@ void export_to_dot(
     os << "  { rank=source; " << name(a) << "; }\n";
   }
   for (const array& node : graph.nodes) {
-    os << "  " << node.primitive_id()
-       << " [label=" << quoted(node.primitive().name())
+    std::uintptr_t id = operation_id(node);
+    os << "  " << id << " [label=" << quoted(node.primitive().name())
        << ", shape=rectangle];\n";
     for (const array& in : node.inputs()) {
-      os << "  " << name(in) << " -> " << node.primitive_id() << ";\n";
+      os << "  " << name(in) << " -> " << id << ";\n";
     }
     for (const array& out : node.outputs()) {
       if (last.contains(out.id())) {
         os << "  { rank=sink; " << name(out) << "; }\n";
       }
-      os << "  " << node.primitive_id() << " -> " << name(out) << ";\n";
+      os << "  " << id << " -> " << name(out) << ";\n";
     }
   }
   os << "}\n";

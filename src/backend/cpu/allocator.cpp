@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "backend/cpu/arena.h"
 #include "backend/cpu/host.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -28,31 +29,22 @@ namespace {
 
 constexpr size_t alignment = 64;
 constexpr size_t large_alignment = 128;
-constexpr size_t in_front_most = size_t(1) << 20;
+constexpr size_t in_front_most = Arena::most;
 constexpr size_t huge_page = size_t(2) << 20;
 
-// Anonymous memory aligned to a huge page; null when the system refuses.
-void* map_huge(size_t bytes) {
-  size_t asked = bytes + huge_page;
-  void* got = mmap(
-      nullptr,
-      asked,
-      PROT_READ | PROT_WRITE,
-      MAP_PRIVATE | MAP_ANONYMOUS,
-      -1,
-      0);
-  if (got == MAP_FAILED) {
-    return nullptr;
-  }
-  auto start = reinterpret_cast<uintptr_t>(got);
-  uintptr_t data = (start + huge_page - 1) / huge_page * huge_page;
-  if (data != start) {
-    munmap(got, data - start);
-  }
-  munmap(reinterpret_cast<void*>(data + bytes), start + asked - data - bytes);
-  // Only a wish: without huge pages everything works, slower.
-  madvise(reinterpret_cast<void*>(data), bytes, MADV_HUGEPAGE);
-  return reinterpret_cast<void*>(data);
+// Never destroyed, as the allocator.
+Arena& arena() {
+  static auto* const the_arena = new Arena;
+  return *the_arena;
+}
+
+// The address sanitizer knows the ends of blocks of the C library only.
+bool is_from_arena(size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+  return bytes == SIZE_MAX;  // none
+#else
+  return bytes >= Arena::least && bytes <= Arena::most;
+#endif
 }
 
 }  // namespace
@@ -296,7 +288,9 @@ CpuAllocator::Block* CpuAllocator::from_system(SizeClass wanted) {
   size_t bytes = wanted.bytes;
   Block* block;
   if (bytes <= in_front_most) {
-    void* memory = std::aligned_alloc(alignment, sizeof(Block) + bytes);
+    size_t all = sizeof(Block) + bytes;
+    void* memory = is_from_arena(bytes) ? arena().take(all)
+                                        : std::aligned_alloc(alignment, all);
     if (memory == nullptr) {
       return nullptr;
     }
@@ -305,7 +299,7 @@ CpuAllocator::Block* CpuAllocator::from_system(SizeClass wanted) {
   } else {
     void* data = bytes < SizeClass::large
                      ? std::aligned_alloc(large_alignment, bytes)
-                     : map_huge(bytes);
+                     : map_aligned(bytes, huge_page);
     if (data == nullptr) {
       return nullptr;
     }
@@ -319,6 +313,10 @@ CpuAllocator::Block* CpuAllocator::from_system(SizeClass wanted) {
 
 void CpuAllocator::to_system(Block* block) {
   ASAN_UNPOISON_MEMORY_REGION(block->host, block->bytes);
+  if (is_from_arena(block->bytes)) {
+    arena().give_back(block, sizeof(Block) + block->bytes);
+    return;
+  }
   if (block->bytes <= in_front_most) {
     std::free(block);
     return;
@@ -347,15 +345,23 @@ void CpuAllocator::fail(size_t size) const {
       std::to_string(memory_limit()) + ".");
 }
 
+static void unlock_both() {
+  arena().unlock();
+  cpu_allocator().unlock();
+}
+
 CpuAllocator& cpu_allocator() {
   // Never destroyed: arrays may outlive every static object.
   static CpuAllocator* const the_allocator = [] {
     size_t memory = available_memory();
     auto* made = new CpuAllocator(memory / 10 * 8, memory / 4);
     pthread_atfork(
-        [] { cpu_allocator().lock(); },
-        [] { cpu_allocator().unlock(); },
-        [] { cpu_allocator().unlock(); });
+        [] {
+          cpu_allocator().lock();
+          arena().lock();
+        },
+        unlock_both,
+        unlock_both);
     return made;
   }();
   return *the_allocator;

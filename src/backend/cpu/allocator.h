@@ -1,8 +1,9 @@
 // The caching allocator for host memory. Fresh pages cost 2 to 9 GB/s (the
 // kernel zeroes them, one fault for each), reused ones nothing, so freed blocks
 // are kept by size class and go back to the system only by a limit, the least
-// recently used first. Blocks below 2 MiB come from the C library, larger ones
-// from mmap, aligned to 2 MiB and with huge pages asked for.
+// recently used first. Small blocks and those between 1 and 2 MiB come from the
+// C library, those between (64 KiB and more) from arena.h, larger ones from
+// mmap, aligned to 2 MiB and with huge pages asked for.
 //
 // One spin lock guards lists and counters, so the counters are exact at any
 // moment and an allocation from the cache costs one atomic exchange; calls to

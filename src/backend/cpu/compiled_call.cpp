@@ -252,8 +252,10 @@ void run_flat(FusedCall& call, size_t size) {
       call.outputs.begin(), call.outputs.end(), [](const auto& out) {
         return out.streaming || out.direct;
       });
-  // 8192 elements are enough for a thread where there is little to do.
-  size_t work = std::max<size_t>(2, pass.elements.size());
+  // 8192 elements are enough for a thread where there is little to do; four
+  // stages of a chain count as one instruction.
+  size_t work =
+      std::max<size_t>(2, pass.elements.size() + call.part.num_stages / 4);
   size_t grain = std::max<size_t>(1, 2 * 8192 / (work * block));
   parallel_for(
       (size + block - 1) / block, grain, [&](size_t first, size_t last) {

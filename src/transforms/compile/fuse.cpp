@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 #include <sstream>
+#include <unordered_map>
 
 #include "mlx/utils.h"
 #include "ops/compiled.h"
@@ -112,10 +113,34 @@ class Fuser {
       node.unfused = unfused(node, group);
     }
     forget_numbers(node, group);
-    node.primitive = std::make_shared<Compiled>(
-        graph_.nodes[group.nodes[0]].primitive->stream(), std::move(program));
+    node.primitive = primitive_of(
+        graph_.nodes[group.nodes[0]].primitive->stream(),
+        std::move(program),
+        group.shape);
     note_part(node, group);
     return node;
+  }
+
+  // Equal parts over the same elements share one: it is planned once, and its
+  // plan is at hand in the caches for the next (the step of an optimizer has
+  // hundreds).
+  std::shared_ptr<Primitive> primitive_of(
+      Stream s, FusedProgram program, const Shape& shape) {
+    size_t hash = program.steps.size() * 31 + program.inputs.size();
+    for (ShapeElem n : shape) {
+      hash = hash * 31 + static_cast<size_t>(n);
+    }
+    auto [first, last] = made_.equal_range(hash);
+    for (; first != last; ++first) {
+      const Made& one = first->second;
+      if (one.shape == shape && one.primitive->stream() == s &&
+          one.primitive->program() == program) {
+        return one.primitive;
+      }
+    }
+    auto primitive = std::make_shared<Compiled>(s, std::move(program));
+    made_.emplace(hash, Made{primitive, shape});
+    return primitive;
   }
 
   Extent input_extent(const TracedValue& value, const Shape& whole) const {
@@ -198,6 +223,11 @@ class Fuser {
     }
   }
 
+  struct Made {
+    std::shared_ptr<Compiled> primitive;
+    Shape shape;
+  };
+
   TracedGraph& graph_;
   const Grouping& found_;
   bool report_;
@@ -205,6 +235,7 @@ class Fuser {
   std::vector<char> done_;
   /// By value of the graph, its number in the program that is being made.
   std::vector<int> number_;
+  std::unordered_multimap<size_t, Made> made_;
 };
 
 }  // namespace
