@@ -148,7 +148,7 @@ class CompiledCall {
       trace = make_trace();
       self_.cache->insert(key_.bytes(), trace);
     }
-    Arrays made = trace->graph.replay(key_.arrays());
+    Arrays made = trace->call(key_.arrays());
     const auto& result = *static_cast<const TraceResult*>(trace->extra.get());
     size_t next = 0;
     nb::object output = fill_tree(result.output.get(), made, next);
@@ -165,12 +165,13 @@ class CompiledCall {
       before = flatten_tree(self_.outputs, OtherLeaves::keep, "compile");
     }
     auto result = std::make_shared<TraceResult>();
-    auto traced = std::make_shared<mx::detail::CompiledTrace>();
+    std::shared_ptr<mx::detail::CompiledTrace> traced;
     try {
-      traced->graph = mx::detail::compile_trace(
-          [&](const Arrays& tracers) { return call(tracers, *result); },
-          key_.arrays(),
-          self_.shapeless);
+      traced =
+          std::make_shared<mx::detail::CompiledTrace>(mx::detail::compile_trace(
+              [&](const Arrays& tracers) { return call(tracers, *result); },
+              key_.arrays(),
+              self_.shapeless));
     } catch (...) {
       // Captured state must not be left with values that never were.
       if (before.structure.is_valid()) {

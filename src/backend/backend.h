@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,13 +30,25 @@ struct EvalContext {
   Error error;
 };
 
-/// Work that was recorded once and can be submitted again as one piece. It
-/// reads and writes the memory that it was recorded with: new inputs are
-/// written into the old ones.
+/// Submits nodes that compute results from inputs; lets go of an input where it
+/// is used last.
+using SubmitWork = std::function<std::vector<array>(std::vector<array> inputs)>;
+
+/// Work that was submitted once and can be again as one piece, for other
+/// inputs.
 class Recording {
  public:
   virtual ~Recording() = default;
-  virtual void replay() = 0;
+  /// Submits it for `inputs`, which are let go, and returns the results; or
+  /// nothing, with nothing done, where an input does not lie where it has to.
+  virtual std::optional<std::vector<array>> replay(
+      std::vector<array>& inputs) = 0;
+};
+
+/// Results of work, and the recording of it, or null where it cannot be had.
+struct Recorded {
+  std::vector<array> results;
+  std::shared_ptr<Recording> recording;
 };
 
 class Backend {
@@ -70,12 +84,18 @@ class Backend {
   virtual void flush(Stream s) = 0;
   virtual void synchronize(Stream s) = 0;
 
-  /// Calls `work` and records what the calling thread submits to `s` meanwhile
-  /// in place of running it; memory that it takes stays with the recording.
-  /// Null, with nothing called, where the backend gains nothing by it.
-  virtual std::shared_ptr<Recording> record(
-      Stream, const std::function<void()>&) {
-    return nullptr;
+  /// Whether work of this stream is submitted faster as a recording.
+  virtual bool records(Stream) const { return false; }
+  /// Submits `work`, whose nodes belong to `s` and have kernels, and keeps what
+  /// it submits. `stays` says which inputs will lie in the same memory next
+  /// time; others are copied to memory of the recording.
+  virtual Recorded record(
+      Stream,
+      std::vector<array> inputs,
+      const std::vector<bool>& stays,
+      const SubmitWork& work) {
+    (void)stays;
+    return {work(std::move(inputs)), nullptr};
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "graph/claims.h"
+#include "graph/composite.h"
 #include "graph/tracing.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
@@ -260,7 +261,7 @@ class Run {
       out.set_status(array::evaluated);
     });
     try {
-      backend.submit(std::move(slot), context_);
+      submit_node(backend, std::move(slot));
     } catch (const std::exception& e) {
       fail(backend, s, outputs, e.what());
       throw;
@@ -276,6 +277,12 @@ class Run {
       it->second = Event(s);
       backend.signal(s, it->second, context_);
       it->second.set_posted();
+    }
+  }
+
+  void submit_node(Backend& backend, array node) {
+    if (!detail::submit_composite(node, context_)) {
+      backend.submit(std::move(node), context_);
     }
   }
 

@@ -120,6 +120,7 @@ Block* CudaMemory::fresh(Lane& lane, SizeClass wanted, size_t asked) {
   if (address == nullptr) {
     out_of_memory(asked);
   }
+  lane.bytes += wanted.bytes;
   auto* block = new Block;
   block->address = address;
   block->bytes = wanted.bytes;

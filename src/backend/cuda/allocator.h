@@ -29,6 +29,8 @@ struct Lane {
   cudaStream_t stream;
   /// A lane of work that is recorded: its blocks are nobody else's.
   bool is_private = false;
+  /// What it has had from the device.
+  size_t bytes = 0;
   /// Work that was noted but not launched may use what has been freed: other
   /// streams cannot wait for it yet.
   std::atomic<bool> has_unlaunched{false};

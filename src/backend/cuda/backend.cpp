@@ -1,10 +1,10 @@
-// Submitting nodes to the device, events, recordings; the entrance of the
-// library.
+// Submitting nodes to the device, and events; the entrance of the library.
 #include "backend/cuda/backend.h"
 
 #include <atomic>
 
 #include "backend/cuda/extension.h"
+#include "backend/cuda/recording.h"
 #include "backend/extension_encoder.h"
 #include "mlx/version.h"
 #include "types/error.h"
@@ -144,40 +144,6 @@ class CudaEvent final : public detail::EventState {
   std::atomic<bool> done_{false};
 };
 
-// A CUDA graph with the memory that its kernels use.
-class CudaRecording final : public Recording {
- public:
-  CudaRecording(Stream s, cudaStream_t stream)
-      : stream_(s), lane_(new Lane(stream)) {
-    lane_->is_private = true;
-    memory().add_lane(*lane_);
-  }
-  ~CudaRecording() override {
-    if (graph_ != nullptr) {
-      cudaGraphExecDestroy(graph_);
-    }
-    // Blocks in use know the lane by its address, so it stays.
-    memory().end_lane(*lane_, encoder(stream_).lane());
-  }
-
-  Lane& lane() { return *lane_; }
-  void keep(cudaGraph_t graph) {
-    check(cudaGraphInstantiate(&graph_, graph, 0), "making a graph");
-  }
-
-  void replay() override {
-    Encoder& e = encoder(stream_);
-    std::lock_guard lock(e.mutex());
-    e.set_op("replay");
-    check(cudaGraphLaunch(graph_, e.stream()), "launching a graph");
-  }
-
- private:
-  Stream stream_;
-  Lane* lane_;
-  cudaGraphExec_t graph_ = nullptr;
-};
-
 bool waits_after_each() {
   static const bool yes = std::getenv("MLX_CUDA_SYNC") != nullptr;
   return yes;
@@ -292,8 +258,16 @@ class CudaBackend final : public Backend {
 
   void synchronize(Stream s) override { wait_for_stream(s); }
 
-  std::shared_ptr<Recording> record(
-      Stream s, const std::function<void()>& work) override;
+  // With MLX_CUDA_SYNC operations are waited for one by one.
+  bool records(Stream) const override { return !waits_after_each(); }
+
+  Recorded record(
+      Stream s,
+      std::vector<array> inputs,
+      const std::vector<bool>& stays,
+      const SubmitWork& work) override {
+    return CudaRecording::record(s, std::move(inputs), stays, work);
+  }
 
  private:
   static void wait_for_stream(Stream s) {
@@ -310,42 +284,6 @@ class CudaBackend final : public Backend {
 
   DeviceInfo info_;
 };
-
-std::shared_ptr<Recording> CudaBackend::record(
-    Stream s, const std::function<void()>& work) {
-  Encoder& e = encoder(s);
-  std::shared_ptr<CudaRecording> recording;
-  Lane* before = nullptr;
-  {
-    std::lock_guard lock(e.mutex());
-    cudaStream_t stream = e.stream();
-    recording = std::make_shared<CudaRecording>(s, stream);
-    check(
-        cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed),
-        "beginning to record");
-    before = e.set_lane(&recording->lane());
-  }
-  cudaGraph_t graph = nullptr;
-  auto end = [&] {
-    std::lock_guard lock(e.mutex());
-    cudaStream_t stream = e.stream();  // what was noted is recorded too
-    e.set_lane(before);
-    return cudaStreamEndCapture(stream, &graph);
-  };
-  try {
-    work();
-  } catch (...) {
-    end();
-    if (graph != nullptr) {
-      cudaGraphDestroy(graph);
-    }
-    throw;
-  }
-  check(end(), "recording");
-  recording->keep(graph);
-  cudaGraphDestroy(graph);
-  return recording;
-}
 
 }  // namespace
 

@@ -81,24 +81,64 @@ cudaStream_t make_stream() {
 }  // namespace
 
 Encoder::Encoder(Stream)
-    : stream_(make_stream()), own_lane_(stream_), lane_(&own_lane_) {
-  memory().add_lane(own_lane_);
-  void* counter = nullptr;
-  check(cudaMalloc(&counter, sizeof(*meetings_)), "allocating a counter");
-  meetings_ = static_cast<unsigned long long*>(counter);
+    : stream_(make_stream()), order_(stream_), lane_(new Lane(stream_)) {
+  begin_lane();
+}
+
+Encoder::Encoder(Encoder& home)
+    : home_(&home),
+      stream_(make_stream()),
+      order_(home.order_),
+      lane_(new Lane(order_)) {
+  lane_->is_private = true;
+  begin_lane();
+}
+
+void Encoder::begin_lane() {
+  memory().add_lane(*lane_);
+  meetings_ = memory().malloc(sizeof(unsigned long long), *lane_);
   check(
-      cudaMemsetAsync(meetings_, 0, sizeof(*meetings_), stream_),
+      cudaMemsetAsync(meetings_->address, 0, meetings_->bytes, order_),
       "filling memory");
 }
 
+// Of a recording; others live as long as the process.
+Encoder::~Encoder() {
+  memory().free(meetings_);
+  memory().end_lane(*lane_, home_->lane());
+  cudaStreamDestroy(stream_);
+}
+
+namespace {
+
+struct KnownEncoder {
+  Encoder* encoder = nullptr;
+  int stream = -1;
+};
+
+// What a thread used last, and who stands in there.
+thread_local KnownEncoder last_used;
+thread_local KnownEncoder standing_in;
+
+}  // namespace
+
+StandIn::StandIn(Stream s, Encoder& e) {
+  standing_in = last_used = {&e, s.index};
+}
+
+StandIn::~StandIn() {
+  standing_in = last_used = {};
+}
+
 Encoder& encoder(Stream s) {
-  // Streams live as long as the process, and so do their encoders.
-  thread_local Encoder* last = nullptr;
-  thread_local int last_index = -1;
   check_not_forked();
-  if (last_index == s.index) {
-    return *last;
+  if (last_used.stream == s.index) {
+    return *last_used.encoder;
   }
+  if (standing_in.stream == s.index) {
+    return *standing_in.encoder;
+  }
+  // Streams live as long as the process, and so do their encoders.
   static std::mutex mutex;
   static auto* encoders = new std::unordered_map<int, Encoder*>;
   std::lock_guard lock(mutex);
@@ -106,8 +146,7 @@ Encoder& encoder(Stream s) {
   if (slot == nullptr) {
     slot = new Encoder(s);
   }
-  last = slot;
-  last_index = s.index;
+  last_used = {slot, s.index};
   return *slot;
 }
 
@@ -128,8 +167,11 @@ void Encoder::allocate_like(array& out, const array& layout) {
 bool Encoder::donate(const array& in, array& out) {
   BufferRecord* record = record_of(in.buffer());
   if (!record->is_on_device() || !is_donatable(in, out) ||
-      !memory().is_only_of(block_of(record), stream_)) {
+      !memory().is_only_of(block_of(record), order_)) {
     return false;
+  }
+  if (home_ != nullptr) {
+    taken_.push_back(block_of(record));
   }
   out.copy_shared_buffer(in);
   return true;
@@ -155,9 +197,12 @@ const void* Encoder::address(const array& a) {
   BufferRecord* record = record_of(a.buffer());
   BufferRecord* there = record->device.load(std::memory_order_acquire);
   Block* block = there ? block_of(there) : upload_block(record);
-  if (block->lane->stream != stream_) {
+  if (block->lane->stream != order_) {
     met_others_ = true;
-    memory().use(block, stream_);
+    memory().use(block, order_);
+    if (home_ != nullptr) {
+      foreign_.push_back(block);
+    }
   }
   return static_cast<const char*>(block->address) + a.offset();
 }
@@ -189,6 +234,10 @@ void Encoder::upload(void* to, const void* from, size_t bytes) {
       launch(write_small, 1, 256, 0, to, small, count);
     }
     return;
+  }
+  if (home_ != nullptr) {
+    throw std::runtime_error(
+        "[cuda] bytes of the host that may change cannot be recorded.");
   }
   if (staging_ == nullptr) {
     void* pinned = nullptr;
@@ -284,7 +333,8 @@ void Encoder::launch_batch() {
   bool is_wide = list_.has_wide();
   cudaError_t status;
   if (is_wide) {
-    void* arguments[] = {&count, list_.heads(), list_.entries(), &meetings_};
+    void* arguments[] = {
+        &count, list_.heads(), list_.entries(), &meetings_->address};
     status = cudaLaunchCooperativeKernel(
         reinterpret_cast<const void*>(batch_kernel_wide()),
         static_cast<unsigned>(batch_blocks()),

@@ -51,6 +51,11 @@ class Scratch {
 class Encoder {
  public:
   explicit Encoder(Stream s);
+  /// For work that is recorded: it launches on a stream that can be captured
+  /// and has memory of its own; in all else it is `home`, where the recording
+  /// will be launched.
+  explicit Encoder(Encoder& home);
+  ~Encoder();
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
@@ -153,8 +158,6 @@ class Encoder {
 
   std::mutex& mutex() { return mutex_; }
   Lane& lane() { return *lane_; }
-  /// Allocations come from `lane`; returns the one before.
-  Lane* set_lane(Lane* lane) { return std::exchange(lane_, lane); }
 
   /// What is submitted now, for errors found later.
   void set_op(const char* name);
@@ -162,7 +165,12 @@ class Encoder {
   std::string recent_ops();
   void forget_ops() { ops_.clear(); }
   /// What kernels find wrong with their data.
-  Faults& faults() { return faults_; }
+  Faults& faults() { return home_ ? home_->faults() : faults_; }
+
+  /// While work is recorded: inputs' blocks that results have taken over, and
+  /// blocks of other streams.
+  const std::vector<Block*>& taken() const { return taken_; }
+  const std::vector<Block*>& foreign() const { return foreign_; }
 
  private:
   /// When blocks of a kernel may begin: behind all earlier work, or before.
@@ -196,6 +204,7 @@ class Encoder {
      ...);
   }
 
+  void begin_lane();
   const void* address(const array& a);
   Block* upload_block(BufferRecord* record);
   void launch_batch();
@@ -208,12 +217,16 @@ class Encoder {
       size_t shared,
       void** args);
 
+  Encoder* home_ = nullptr;
   cudaStream_t stream_;
-  Lane own_lane_;
-  Lane* lane_;
+  cudaStream_t
+      order_;   // the stream in whose order memory is used: ours, home's
+  Lane* lane_;  // stays: blocks know it by its address
   std::mutex mutex_;
   BatchList list_;
-  unsigned long long* meetings_ = nullptr;  // on the device
+  Block* meetings_ = nullptr;
+  std::vector<Block*> taken_;
+  std::vector<Block*> foreign_;
   std::unique_ptr<Waiting> waiting_;
   bool is_waiting_ = false;
   bool met_others_ = false;
@@ -230,6 +243,15 @@ class Encoder {
 
 /// The encoder of a stream, made on first use.
 Encoder& encoder(Stream s);
+
+/// For the calling thread, `e` stands in for the encoder of `s`.
+class StandIn {
+ public:
+  StandIn(Stream s, Encoder& e);
+  ~StandIn();
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+};
 
 /// Facts about the device that launches need.
 struct DeviceFacts {

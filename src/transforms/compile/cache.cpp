@@ -11,6 +11,18 @@
 
 namespace mlx::core::detail {
 
+CompiledTrace::CompiledTrace(TracedGraph traced)
+    : graph(std::make_shared<const TracedGraph>(std::move(traced))),
+      recorded(RecordedTrace::make(graph)) {}
+
+std::vector<array> CompiledTrace::call(const std::vector<array>& inputs) const {
+  if (recorded && inputs.size() == graph->inputs.size() &&
+      recorded->is_ready()) {
+    return recorded->call(inputs);
+  }
+  return graph->replay(inputs);
+}
+
 std::shared_ptr<const CompiledTrace> TraceCache::find(const std::string& key) {
   std::lock_guard lock(mutex_);
   auto found = places_.find(key);

@@ -9,12 +9,21 @@
 #include <unordered_map>
 
 #include "mlx/api.h"
+#include "transforms/compile/recorded_trace.h"
 #include "transforms/compile/traced_graph.h"
 
 namespace mlx::core::detail {
 
-struct CompiledTrace {
-  TracedGraph graph;
+struct MLX_API CompiledTrace {
+  CompiledTrace() = default;
+  explicit CompiledTrace(TracedGraph traced);
+
+  /// New arrays for the outputs from new inputs.
+  std::vector<array> call(const std::vector<array>& inputs) const;
+
+  std::shared_ptr<const TracedGraph> graph;
+  /// Null where calls are not recorded.
+  std::shared_ptr<RecordedTrace> recorded;
   /// What the caller wants to know about the trace besides.
   std::shared_ptr<const void> extra;
 };

@@ -61,11 +61,11 @@ std::vector<array> call_compiled(
   }
   auto trace = cache.find(key);
   if (!trace) {
-    trace = std::make_shared<detail::CompiledTrace>(detail::CompiledTrace{
-        detail::compile_trace(fun, inputs, shapeless), nullptr});
+    trace = std::make_shared<detail::CompiledTrace>(
+        detail::compile_trace(fun, inputs, shapeless));
     cache.insert(key, trace);
   }
-  return trace->graph.replay(inputs);
+  return trace->call(inputs);
 }
 
 ArrayFn compiled_with(

@@ -2,6 +2,8 @@
 // these tests say that they were left out.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "backend/backend.h"
 #include "mlx/memory.h"
 #include "mlx/ops.h"
@@ -28,53 +30,126 @@ class CudaTest : public testing::Test {
     return device;
   }
 
+  using Build = std::function<std::vector<array>(const std::vector<array>&)>;
+
+  // Records the nodes that `build` makes of the inputs, in order; all are
+  // results. Runs them once before, so that no kernel is loaded meanwhile.
+  Recorded record(
+      std::vector<array> inputs,
+      const std::vector<bool>& stays,
+      const Build& build) {
+    mlx::core::eval(build(inputs));
+    return backend_->record(
+        default_stream(Device::gpu),
+        std::move(inputs),
+        stays,
+        [&](std::vector<array> given) {
+          auto context = std::make_shared<EvalContext>();
+          std::vector<array> nodes = build(given);
+          given.clear();
+          for (const array& node : nodes) {
+            backend_->submit(node, context);
+          }
+          return nodes;
+        });
+  }
+
+  std::vector<float> values(array& a) {
+    backend_->synchronize(default_stream(Device::gpu));
+    a.set_status(array::available);
+    return {a.data<float>(), a.data<float>() + a.size()};
+  }
+
   Backend* backend_ = nullptr;
 };
 
 TEST_F(CudaTest, ReplayReadsItsInputsAnew) {
   Stream s = default_stream(Device::gpu);
-  array x = on_device({1, 2, 3, 4}, s);
-  array y = multiply(x, x, s);
-  array z = add(y, x, s);
-  mlx::core::eval(multiply(x, x, s));  // so that no kernel is loaded meanwhile
-  auto context = std::make_shared<EvalContext>();
-  auto recording = backend_->record(s, [&] {
-    backend_->submit(y, context);
-    backend_->submit(z, context);
-  });
-  ASSERT_NE(recording, nullptr);
-  recording->replay();
-  recording->replay();
-  backend_->synchronize(s);
-  z.set_status(array::available);
-  EXPECT_EQ(z.data<float>()[0], 2);
-  EXPECT_EQ(z.data<float>()[3], 20);
+  auto wave = [&](const std::vector<array>& in) {
+    array y = multiply(in[0], in[0], s);
+    return std::vector<array>{y, add(y, in[0], s)};
+  };
+  Recorded recorded = record({on_device({1, 2, 3, 4}, s)}, {false}, wave);
+  EXPECT_EQ(values(recorded.results[1]), (std::vector<float>{2, 6, 12, 20}));
+  ASSERT_NE(recorded.recording, nullptr);
+  for (float x : {5.0f, 7.0f}) {
+    std::vector<array> inputs{on_device({x, 2, 3, x}, s)};
+    auto results = recorded.recording->replay(inputs);
+    ASSERT_TRUE(results);
+    EXPECT_EQ(
+        values(results->at(1)),
+        (std::vector<float>{x * x + x, 6, 12, x * x + x}));
+    EXPECT_EQ(values(results->at(0))[0], x * x);
+  }
+  // Results of the first time are not written again.
+  EXPECT_EQ(values(recorded.results[1])[0], 2);
+}
+
+TEST_F(CudaTest, ReplayBringsBytesOfTheHost) {
+  Stream s = default_stream(Device::gpu);
+  auto twice = [&](const std::vector<array>& in) {
+    return std::vector<array>{add(in[0], in[0], s)};
+  };
+  Recorded recorded = record({array(3.0f)}, {false}, twice);
+  ASSERT_NE(recorded.recording, nullptr);
+  for (float x : {5.0f, 7.0f}) {
+    std::vector<array> inputs{array(x)};
+    auto results = recorded.recording->replay(inputs);
+    ASSERT_TRUE(results);
+    EXPECT_EQ(values(results->at(0))[0], 2 * x);
+  }
+}
+
+TEST_F(CudaTest, StateThatStaysIsWrittenInPlace) {
+  Stream s = default_stream(Device::gpu);
+  array one = on_device({1}, s);
+  auto step = [&](const std::vector<array>& in) {
+    return std::vector<array>{add(in[0], in[1], s)};
+  };
+  std::vector<array> inputs{on_device(std::vector<float>(4096, 1.0f), s), one};
+  Recorded recorded = record(std::move(inputs), {true, true}, step);
+  ASSERT_NE(recorded.recording, nullptr);
+  array state = recorded.results[0];
+  recorded.results.clear();
+  const void* place = state.buffer().ptr();
+  for (int i = 0; i < 5; ++i) {
+    inputs = {std::move(state), one};
+    auto results = recorded.recording->replay(inputs);
+    ASSERT_TRUE(results);
+    state = std::move(results->at(0));
+    EXPECT_EQ(state.buffer().ptr(), place);
+  }
+  EXPECT_EQ(values(state)[4095], 7);
+  // Somebody else has it: it must not be written, and lies in two places now.
+  inputs = {state, one};
+  EXPECT_FALSE(recorded.recording->replay(inputs));
+  EXPECT_EQ(inputs.size(), 2u);
+  inputs = {on_device(std::vector<float>(4096, 1.0f), s), one};
+  EXPECT_FALSE(recorded.recording->replay(inputs));
 }
 
 TEST_F(CudaTest, MemoryOfARecordingIsNobodyElses) {
   Stream s = default_stream(Device::gpu);
+  auto work = [&](const std::vector<array>& in) {
+    array y = exp(in[0], s);
+    return std::vector<array>{y, add(y, y, s)};
+  };
   array x = on_device(std::vector<float>(1000, 2.0f), s);
-  array y = exp(x, s);
-  array z = add(y, y, s);
-  auto context = std::make_shared<EvalContext>();
-  auto recording = backend_->record(s, [&] {
-    backend_->submit(y, context);
-    backend_->submit(z, context);
-  });
+  Recorded recorded = record({x}, {true}, work);
   // Takes memory of the same size, over and over.
   array other = on_device(std::vector<float>(1000, 0.0f), s);
   for (int i = 0; i < 20; ++i) {
     other = add(other, array(1.0f), s);
     other.eval();
   }
-  recording->replay();
-  backend_->synchronize(s);
-  EXPECT_EQ(other.data<float>()[999], 20);
-  z.set_status(array::available);
-  EXPECT_NEAR(z.data<float>()[999], 2 * std::exp(2.0f), 1e-5);
+  std::vector<array> inputs{x};
+  auto results = recorded.recording->replay(inputs);
+  ASSERT_TRUE(results);
+  EXPECT_EQ(values(other)[999], 20);
+  EXPECT_NEAR(values(results->at(1))[999], 2 * std::exp(2.0f), 1e-5);
   size_t active = get_active_memory();
-  recording.reset();
-  EXPECT_LE(get_active_memory(), active);
+  recorded = {};
+  EXPECT_LT(get_active_memory(), active);
 }
 
 // Blocks meet in the kernels of such lists by a count that goes on over
@@ -84,36 +159,30 @@ TEST_F(CudaTest, ReplayOfAListThatAllMultiprocessorsShare) {
   array ones = full({64, 64}, 0.25f, float32, s);
   std::vector<array> w = quantize(ones, 32, 8, "affine", std::nullopt, s);
   mlx::core::eval(w);
-  auto product = [&](const array& x) {
-    return quantized_matmul(x, w[0], w[1], w[2], true, 32, 8, "affine", s);
-  };
-  array x = full({1, 64}, 1.0f, float32, s);
-  auto chain = [&] {
-    std::vector<array> nodes{x};
+  auto chain = [&](const std::vector<array>& in) {
+    std::vector<array> nodes;
+    array y = in[0];
     for (int i = 0; i < 4; ++i) {
-      nodes.push_back(product(nodes.back()));
-      nodes.push_back(multiply(nodes.back(), x, s));
+      y = quantized_matmul(y, w[0], w[1], w[2], true, 32, 8, "affine", s);
+      nodes.push_back(y);
+      y = multiply(y, in[0], s);
+      nodes.push_back(y);
     }
     return nodes;
   };
+  array x = full({1, 64}, 1.0f, float32, s);
   x.eval();
-  mlx::core::eval(chain().back());  // so that no kernel is loaded meanwhile
-  std::vector<array> nodes = chain();
-  auto context = std::make_shared<EvalContext>();
-  auto recording = backend_->record(s, [&] {
-    for (size_t i = 1; i < nodes.size(); ++i) {
-      backend_->submit(nodes[i], context);
-    }
-  });
+  Recorded recorded = record({x}, {true}, chain);
+  ASSERT_NE(recorded.recording, nullptr);
   for (int i = 0; i < 3; ++i) {
-    recording->replay();
-    array again = chain().back();
+    std::vector<array> inputs{x};
+    auto results = recorded.recording->replay(inputs);
+    ASSERT_TRUE(results);
+    array again = chain({x}).back();
     again.eval();
     EXPECT_NEAR(again.data<float>()[63], 65536.0f, 1.0f);
+    EXPECT_NEAR(values(results->back())[0], 65536.0f, 1.0f);
   }
-  backend_->synchronize(s);
-  nodes.back().set_status(array::available);
-  EXPECT_NEAR(nodes.back().data<float>()[0], 65536.0f, 1.0f);
 }
 
 // Products of one row begin before the kernel ahead of them is done, and wait
@@ -149,35 +218,38 @@ TEST_F(CudaTest, ProductsThatBeginEarlyReadWhatIsDone) {
     backend_->synchronize(s);
   }
   EXPECT_GT(max(abs(want, s), s).item<float>(), 1e-3f);
-  auto chain = [&] {
-    std::vector<array> nodes{x};
+  auto chain = [&](const std::vector<array>& in) {
+    std::vector<array> nodes;
     for (int i = 0; i < kSteps; ++i) {
-      nodes.push_back(follow(nodes.back(), i));
+      nodes.push_back(follow(i == 0 ? in[0] : nodes.back(), i));
     }
     return nodes;
   };
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(array_equal(chain().back(), want, s).item<bool>());
+    EXPECT_TRUE(array_equal(chain({x}).back(), want, s).item<bool>());
   }
-  std::vector<array> nodes = chain();
-  auto context = std::make_shared<EvalContext>();
-  auto recording = backend_->record(s, [&] {
-    for (size_t i = 1; i < nodes.size(); ++i) {
-      backend_->submit(nodes[i], context);
-    }
-  });
+  Recorded recorded = record({x}, {true}, chain);
+  ASSERT_NE(recorded.recording, nullptr);
   for (int i = 0; i < 10; ++i) {
-    recording->replay();
+    std::vector<array> inputs{x};
+    auto results = recorded.recording->replay(inputs);
+    ASSERT_TRUE(results);
+    backend_->synchronize(s);
+    results->back().set_status(array::available);
+    EXPECT_TRUE(array_equal(results->back(), want, s).item<bool>());
   }
-  backend_->synchronize(s);
-  nodes.back().set_status(array::available);
-  EXPECT_TRUE(array_equal(nodes.back(), want, s).item<bool>());
 }
 
 TEST_F(CudaTest, AnErrorWhileRecordingLeavesTheStreamUsable) {
   Stream s = default_stream(Device::gpu);
   EXPECT_THROW(
-      backend_->record(s, [] { throw std::runtime_error("no"); }),
+      backend_->record(
+          s,
+          {},
+          {},
+          [](const std::vector<array>&) -> std::vector<array> {
+            throw std::runtime_error("no");
+          }),
       std::runtime_error);
   array x = on_device({1}, s);
   EXPECT_EQ(add(x, x, s).item<float>(), 2);
