@@ -221,10 +221,20 @@ mx::array fitted(const mx::array& value, const Selection& selected) {
   return mx::reshape(value, shape);
 }
 
+// Whether `shape` is what ranges alone select, as where a cache is extended.
+bool is_each_range(const mx::Shape& shape, const Selection& selected) {
+  const std::vector<Entry>& entries = selected.entries;
+  bool same = shape.size() == entries.size();
+  for (size_t i = 0; same && i < entries.size(); ++i) {
+    same = entries[i].kind == Kind::range && entries[i].length() == shape[i];
+  }
+  return same;
+}
+
 // The same for a slice without index arrays: axes of length 1 where integers
 // stand.
 mx::array fitted_to_slice(const mx::array& value, const Selection& selected) {
-  if (value.ndim() == 0) {
+  if (value.ndim() == 0 || is_each_range(value.shape(), selected)) {
     return value;
   }
   mx::array fit = fitted(value, selected);

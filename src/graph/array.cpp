@@ -251,8 +251,10 @@ bool array::is_tracer() const {
 }
 
 void array::set_data(allocator::Buffer buffer, Deleter d) {
-  desc_->strides = row_major_strides(shape());
-  desc_->flags = row_major_flags(shape());
+  if (desc_->data != nullptr) {  // a new node has them already
+    desc_->strides = row_major_strides(shape());
+    desc_->flags = row_major_flags(shape());
+  }
   desc_->data_size = size();
   desc_->offset = 0;
   desc_->data = std::make_shared<Data>(buffer, std::move(d));

@@ -21,6 +21,7 @@ int ndim_of(const array& a) {
 std::vector<int> checked_axes(
     const char* op, const std::vector<int>& axes, int ndim) {
   std::vector<int> out;
+  out.reserve(axes.size());
   for (int axis : axes) {
     out.push_back(checked_axis(op, axis, ndim));
   }
@@ -288,7 +289,11 @@ array transpose(const array& a, std::vector<int> axes, StreamOrDevice s) {
   for (int& axis : axes) {
     axis = checked_axis("transpose", axis, ndim_of(a));
   }
-  checked_axes("transpose", axes, ndim_of(a));
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+    if (std::find(axes.begin(), axis, *axis) != axis) {
+      invalid("transpose", "an axis is named twice: ", axes, ".");
+    }
+  }
   if (std::is_sorted(axes.begin(), axes.end())) {
     return a;
   }
@@ -297,7 +302,7 @@ array transpose(const array& a, std::vector<int> axes, StreamOrDevice s) {
     shape.push_back(a.shape(axis));
   }
   return view_node<Transpose>(
-      a, AxesParams{std::move(axes)}, shape, to_stream(s));
+      a, AxesParams{std::move(axes)}, std::move(shape), to_stream(s));
 }
 
 array transpose(const array& a, StreamOrDevice s) {
