@@ -110,7 +110,8 @@ cudaKernel_t FusedKernels::find(
       return kernel;
     }
   }
-  cudaKernel_t kernel = jit::function(fused_text(program, form), "fused");
+  cudaKernel_t kernel =
+      jit::function(fused_text(program, form), "fused", jit::Origin::ours);
   kernels_.emplace_back(form, kernel);
   return kernel;
 }

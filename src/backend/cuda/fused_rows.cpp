@@ -2,17 +2,22 @@
 // row, or those of a few lanes where rows are short. Registers hold the row
 // from its only reading to its only writing, as far as it fits; longer rows are
 // walked once for each reduction that waits for another, and once more for what
-// comes out. What each of these passes needs is computed anew: the compiler
-// sees what it has already.
+// comes out. What several of these passes need is computed anew in each, but
+// for what costs much: that is kept with the row that registers hold.
 #include "backend/cuda/fused_rows.h"
 
 #include <algorithm>
+#include <set>
 
 #include "backend/cuda/fused_steps.h"
 
 namespace mlx::core::cuda {
 
 namespace {
+
+// Instructions that are worth a register, and the most registers kept.
+constexpr int kWorthKeeping = 12;
+constexpr size_t kMostKept = 64;
 
 // The type in which elements are combined; integers wrap as unsigned ones.
 Dtype combined_in(const FusedProgram& program, const FusedStep& step) {
@@ -40,6 +45,7 @@ class RowsText {
         inputs_(program.num_inputs()),
         values_(inputs_ + static_cast<int>(program.steps.size())) {
     sort_values();
+    plan_passes();
   }
 
   std::string made() {
@@ -47,6 +53,12 @@ class RowsText {
     put(text_, ", P = ", int(form_.packs), ";\n");
     text_ += fused_arguments(program_, form_);
     text_ += fused_formulas(program_);
+    for (int v = inputs_; v < values_; ++v) {
+      if (fused_divides_by_row(program_, form_, of_row_, v)) {
+        text_ += fused_row_divisor();
+        break;
+      }
+    }
     put(text_, "extern \"C\" __global__ void __launch_bounds__(");
     put(text_, kFusedRowThreads, ", ", blocks(), ")\n");
     text_ +=
@@ -105,9 +117,57 @@ class RowsText {
     }
   }
 
+  // What a pass is for: operands of its reductions, or the outputs.
+  std::vector<int> targets_of(int pass) const {
+    std::vector<int> found;
+    for (int v = inputs_; v < values_; ++v) {
+      if (is_reduction(v) && level_[v] == pass + 1) {
+        found.push_back(step(v).operands[0]);
+      }
+    }
+    for (size_t o = 0; pass == passes_ && o < program_.outputs.size(); ++o) {
+      if (!form_.outputs[o].is_row) {
+        found.push_back(program_.outputs[o]);
+      }
+    }
+    return found;
+  }
+
+  // Which values are kept from the first pass that computes them.
+  void plan_passes() {
+    kept_.assign(values_, false);
+    made_in_.assign(values_, -1);
+    std::vector<int> cost(values_, 0);  // of computing it anew
+    size_t words = 0;
+    for (int pass = 0; pass <= passes_; ++pass) {
+      // The last of a chain is kept, which may make the rest of it needless.
+      for (int v = values_ - 1; v >= inputs_; --v) {
+        bool is_again = made_in_[v] >= 0 && cost[v] >= kWorthKeeping &&
+                        needed_for(pass, targets_of(pass))[v];
+        if (is_held() && is_again && !kept_[v] && words < kMostKept) {
+          kept_[v] = true;
+          words += size_t(form_.pack) * form_.packs;
+        }
+      }
+      std::vector<bool> needed = needed_for(pass, targets_of(pass));
+      for (int v = inputs_; v < values_; ++v) {
+        if (!needed[v] || made_in_[v] >= 0) {
+          continue;
+        }
+        made_in_[v] = pass;
+        cost[v] = fused_step_weight(program_, form_, step(v));
+        for (int k = 0; k < step(v).arity; ++k) {
+          int from = step(v).operands[k];
+          cost[v] += kept_[from] ? 0 : cost[from];
+        }
+      }
+    }
+    kept_words_ = words;
+  }
+
   // Registers decide how many blocks an SM is to hold.
   int blocks() const {
-    size_t bytes = 0;
+    size_t bytes = 4 * kept_words_;
     for (int k : all_element_inputs()) {
       bytes += program_.dtype(k).size() * form_.pack * form_.packs;
     }
@@ -212,14 +272,16 @@ class RowsText {
     }
   }
 
-  // What is computed of each element to get at `targets`.
-  std::vector<bool> needed_for(const std::vector<int>& targets) const {
+  // What is read or computed of each element to get at `targets` in a pass.
+  std::vector<bool> needed_for(
+      int pass, const std::vector<int>& targets) const {
     std::vector<bool> needed(values_, false);
     for (int v : targets) {
       needed[v] = !of_row_[v];
     }
     for (int v = values_ - 1; v >= inputs_; --v) {
-      for (int k = 0; needed[v] && k < step(v).arity; ++k) {
+      bool is_made = needed[v] && !is_kept_before(pass, v);
+      for (int k = 0; is_made && k < step(v).arity; ++k) {
         int from = step(v).operands[k];
         needed[from] = needed[from] || !of_row_[from];
       }
@@ -227,10 +289,35 @@ class RowsText {
     return needed;
   }
 
-  // Opens the loops over the elements of a thread, with what `needed` says
-  // computed; `before` stands between the two loops.
+  bool is_kept_before(int pass, int v) const {
+    return kept_[v] && made_in_[v] < pass;
+  }
+
+  // Declares what divides all elements of a row.
+  void put_row_divisors(const std::vector<bool>& needed) {
+    for (int v = inputs_; v < values_; ++v) {
+      if (needed[v] && fused_divides_by_row(program_, form_, of_row_, v)) {
+        int by = step(v).operands[1];
+        if (divisors_.insert(by).second) {
+          put(text_, "  const RowDivisor<", type(by), "> d", by, "(v", by);
+          text_ += ");\n";
+        }
+      }
+    }
+  }
+
+  // Opens the loops over the elements of a thread, with what the pass needs to
+  // get at `targets` computed; `before` stands between the two loops.
   void open_elements(
-      const std::vector<bool>& needed, const std::string& before) {
+      int pass, const std::vector<int>& targets, const std::string& before) {
+    std::vector<bool> needed = needed_for(pass, targets);
+    put_row_divisors(needed);
+    for (int v = inputs_; v < values_; ++v) {
+      if (needed[v] && kept_[v] && made_in_[v] == pass) {
+        const char* name = fused_compute_type(program_.dtype(v));
+        put(text_, "  ", name, " k", v, "[P * N];\n");
+      }
+    }
     if (!is_held()) {
       text_ +=
           "#pragma unroll 1\n"
@@ -256,31 +343,55 @@ class RowsText {
         std::string element;
         put(element, "x", v, is_pack ? "[p].get()[j]" : "[p][j]");
         put_input(text_, program_, v, element);
+      } else if (needed[v] && is_kept_before(pass, v)) {
+        put_kept(v);
       } else if (needed[v]) {
-        put_step(text_, program_, form_, v);
+        put_element_step(pass, v);
       }
+    }
+  }
+
+  void put_kept(int v) {
+    const char* name = fused_compute_type(program_.dtype(v));
+    put(text_, "  const ", name, " v", v, " = k", v, "[p * N + j];\n");
+    if (is_half(program_.dtype(v))) {
+      put(text_, "  const ", type(v), " h", v, " = convert<", type(v), ">(v");
+      put(text_, v, ");\n");
+    }
+  }
+
+  void put_element_step(int pass, int v) {
+    if (fused_divides_by_row(program_, form_, of_row_, v)) {
+      std::string made;
+      put(made, "d", step(v).operands[1], "(v", step(v).operands[0], ")");
+      put_made(text_, program_, v, made);
+    } else {
+      put_step(text_, program_, form_, v);
+    }
+    if (kept_[v] && made_in_[v] == pass) {
+      put(text_, "  k", v, "[p * N + j] = v", v, ";\n");
     }
   }
 
   // All reductions of what waits for `pass` others.
   void put_pass(int pass) {
     std::vector<int> reductions;
-    std::vector<int> targets;
     for (int v = inputs_; v < values_; ++v) {
       if (is_reduction(v) && level_[v] == pass + 1) {
         reductions.push_back(v);
-        targets.push_back(step(v).operands[0]);
         const char* in = fused_type(combined_in(program_, step(v)));
         put(text_, "  ", in, " c", v, " = ", combination(step(v).reduce));
         put(text_, "::neutral<", in, ">();\n");
       }
     }
-    open_elements(needed_for(targets), "");
+    // What the row has not is made neutral, not left out: no branches.
+    open_elements(pass, targets_of(pass), "");
     for (int v : reductions) {
       const char* in = fused_type(combined_in(program_, step(v)));
-      put(text_, "      c", v, " = at < length ? ");
-      put(text_, combination(step(v).reduce), "()(c", v, ", convert<", in);
-      put(text_, ">(v", step(v).operands[0], ")) : c", v, ";\n");
+      const char* name = combination(step(v).reduce);
+      put(text_, "      c", v, " = ", name, "()(c", v, ", at < length ? ");
+      put(text_, "convert<", in, ">(v", step(v).operands[0], ") : ", name);
+      put(text_, "::neutral<", in, ">());\n");
     }
     text_ += is_held() ? "    }\n  }\n" : "    }\n  }\n  }\n";
     for (int v : reductions) {
@@ -310,7 +421,6 @@ class RowsText {
 
   void put_outputs() {
     std::vector<int> elements;
-    std::vector<int> targets;
     std::string packs;
     for (int o = 0; o < static_cast<int>(program_.outputs.size()); ++o) {
       int v = program_.outputs[o];
@@ -323,13 +433,12 @@ class RowsText {
         continue;
       }
       elements.push_back(o);
-      targets.push_back(v);
       put(packs, "    Pack<", type(v), ", N> y", o, ";\n");
     }
     if (elements.empty()) {
       return;
     }
-    open_elements(needed_for(targets), packs);
+    open_elements(passes_, targets_of(passes_), packs);
     for (int o : elements) {
       put(text_, "      y", o, "[j] = ");
       put(text_, fused_stored(program_, program_.outputs[o]), ";\n");
@@ -364,6 +473,10 @@ class RowsText {
   const int values_;
   std::vector<bool> of_row_;
   std::vector<int> level_;
+  std::vector<bool> kept_;
+  std::vector<int> made_in_;  // the first pass that computes it
+  size_t kept_words_ = 0;
+  std::set<int> divisors_;  // declared ones
   int passes_ = 0;
   std::string text_;
 };

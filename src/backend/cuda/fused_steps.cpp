@@ -153,10 +153,15 @@ FusedDivisor fused_divisor(Dtype t, double value) {
   }
   int exponent = 0;
   double significand = 2 * std::frexp(size, &exponent);
-  // A quotient of two halves is farther from the middle between two halves
-  // than the roundings of reciprocal and product, 2^-23, lead away from it.
-  if (significand == 1 || is_half(t)) {
+  // A quotient of two bfloat16 is farther from the middle between two of them
+  // than the roundings of reciprocal and product, 2^-23, lead away from it, or
+  // is that middle, among subnormals of float too, where nothing leads away.
+  // Of float16 the middles of subnormals are normal floats.
+  if (significand == 1 || t.val() == Dtype::Val::bfloat16) {
     return FusedDivisor::exact;
+  }
+  if (t.val() == Dtype::Val::float16) {
+    return FusedDivisor::close;
   }
   if (t.val() != Dtype::Val::float32) {
     return FusedDivisor::any;
@@ -172,20 +177,94 @@ FusedDivisor fused_divisor(Dtype t, double value) {
                                             : FusedDivisor::any;
 }
 
+int fused_step_weight(
+    const FusedProgram& program, const FusedForm& form, const FusedStep& step) {
+  int exponent = step.operands[1];
+  bool is_easy =
+      divides_by_known(program, form, step) ||
+      (step.op == ElementwiseOp::power && program.is_input(exponent) &&
+       form.inputs[exponent].read == FusedRead::literal);
+  int weight = step.kind == FusedStep::Kind::elementwise && !is_easy
+                   ? formula_weight(step.op, operand_dtype(program, step))
+                   : 2;
+  return weight + (is_half(step.dtype) ? 2 : 0);
+}
+
 int fused_weight(const FusedProgram& program, const FusedForm& form) {
   int weight = 0;
   for (const FusedStep& step : program.steps) {
-    int exponent = step.operands[1];
-    bool is_easy =
-        divides_by_known(program, form, step) ||
-        (step.op == ElementwiseOp::power && program.is_input(exponent) &&
-         form.inputs[exponent].read == FusedRead::literal);
-    weight += step.kind == FusedStep::Kind::elementwise && !is_easy
-                  ? formula_weight(step.op, operand_dtype(program, step))
-                  : 2;
-    weight += is_half(step.dtype) ? 2 : 0;
+    weight += fused_step_weight(program, form, step);
   }
   return weight;
+}
+
+bool fused_divides_by_row(
+    const FusedProgram& program,
+    const FusedForm& form,
+    const std::vector<bool>& of_row,
+    int value) {
+  if (program.is_input(value) ||
+      program.step_of(value).kind != FusedStep::Kind::elementwise) {
+    return false;
+  }
+  const FusedStep& step = program.step_of(value);
+  Dtype t = program.dtype(step.operands[0]);
+  return step.op == ElementwiseOp::divide &&
+         (t.val() == Dtype::Val::float32 || is_half(t)) &&
+         of_row[step.operands[1]] && !of_row[step.operands[0]] &&
+         !divides_by_known(program, form, step);
+}
+
+// The reciprocal of c in two parts: their sum is right to 2^-47, so the first
+// product is within 0.51 units in the last place. With that, an exact remainder
+// and a rounded reciprocal the corrected product is the rounded quotient
+// (Markstein), as long as nothing is too small: the rest is divided. Products
+// of bfloat16 need no correction: they are farther from the middle between two,
+// or in it and found there, as parts of small floats are all alike. Those of
+// float16 can be off such a middle, among subnormals, by one reciprocal alone.
+constexpr const char* kRowDivisor = R"(
+__device__ __noinline__ float divide_rare(float x, float c) {
+  return x / c;
+}
+template <typename T>
+struct RowDivisor {
+  float c, r, rest, least, factor;
+  __device__ __forceinline__ explicit RowDivisor(float divisor) {
+    c = divisor;
+    factor = 1.0f;
+    if constexpr (std::is_same_v<T, bhalf>) {
+      if (fabsf(c) > 0x1p100f || fabsf(c) < 0x1p-100f) {
+        factor = fabsf(c) < 1.0f ? 0x1p64f : 0x1p-64f;
+      }
+      r = divide_rare(1.0f, __fmul_rn(c, factor));
+      return;
+    }
+    r = divide_rare(1.0f, c);
+    rest = __fmul_rn(__fmaf_rn(-c, r, 1.0f), r);
+    const bool is_usual = fabsf(c) > 0x1p-25f && fabsf(c) < 0x1p25f;
+    least = is_usual ? 0x1p-100f : math::kInfinity;
+  }
+  __device__ __forceinline__ float operator()(float x) const {
+    if constexpr (std::is_same_v<T, bhalf>) {
+      return __fmul_rn(__fmul_rn(x, r), factor);
+    }
+    const float q = __fmaf_rn(x, r, __fmul_rn(x, rest));
+    float y = __fmul_rn(x, r);
+    const bool is_usual = fabsf(x) > least && fabsf(x) < 0x1p100f;
+    if constexpr (std::is_same_v<T, float>) {
+      y = is_usual ? __fmaf_rn(__fmaf_rn(-c, q, x), r, q) : y;
+    } else {
+      y = is_usual ? q : y;
+    }
+    if (!is_usual && (x != 0.0f || least > 1.0f)) {
+      y = divide_rare(x, c);
+    }
+    return y;
+  }
+};
+)";
+const char* fused_row_divisor() {
+  return kRowDivisor;
 }
 
 // Of x and the reciprocal r of c. What is very small or large, or no number,
@@ -313,12 +392,21 @@ void put_step(
     }
     made += ")";
   }
-  const char* compute = fused_compute_type(step.dtype);
-  if (!is_half(step.dtype)) {
-    put(text, "  const ", compute, " v", value, " = ", made, ";\n");
+  put_made(text, program, value, made);
+}
+
+void put_made(
+    std::string& text,
+    const FusedProgram& program,
+    int value,
+    const std::string& made) {
+  Dtype t = program.dtype(value);
+  if (!is_half(t)) {
+    put(text, "  const ", fused_compute_type(t), " v", value, " = ", made);
+    text += ";\n";
     return;
   }
-  const char* type = fused_type(step.dtype);
+  const char* type = fused_type(t);
   put(text, "  const ", type, " h", value, " = convert<", type, ">(");
   put(text, made, ");\n  const float v", value, " = to_compute(h", value);
   put(text, ");\n");

@@ -51,6 +51,25 @@ void put_number(
     const FusedProgram& program,
     const FusedForm& form,
     int input);
+/// Whether the step divides elements of a row by a number that is one for the
+/// row: then by a RowDivisor, which the text of fused_row_divisor knows.
+bool fused_divides_by_row(
+    const FusedProgram& program,
+    const FusedForm& form,
+    const std::vector<bool>& of_row,
+    int value);
+const char* fused_row_divisor();
+
+/// Instructions for a step, about.
+int fused_step_weight(
+    const FusedProgram& program, const FusedForm& form, const FusedStep& step);
+
+/// Declares a value from the text that computes it.
+void put_made(
+    std::string& text,
+    const FusedProgram& program,
+    int value,
+    const std::string& made);
 /// Declares the result of an elementwise step or cast.
 void put_step(
     std::string& text,

@@ -11,6 +11,9 @@
 
 namespace mlx::core::cuda::jit {
 
+/// Whose text it is: ours uses nothing but the language and what it brings.
+enum class Origin { users, ours };
+
 /// The kernel `kernel_name` of a program in CUDA C++20, where it is declared
 /// `extern "C" __global__`. Functions without `__device__` are the device's
 /// too. A cudaKernel_t goes wherever CUDA wants a kernel, cast to a pointer;
@@ -27,7 +30,9 @@ namespace mlx::core::cuda::jit {
 ///
 /// Raises std::runtime_error `[cuda_kernel] ...` with the compiler's log.
 cudaKernel_t function(
-    const std::string& source, const std::string& kernel_name);
+    const std::string& source,
+    const std::string& kernel_name,
+    Origin origin = Origin::users);
 
 /// The same of a program that is compiled already: a cubin, or PTX as text.
 cudaKernel_t precompiled_function(

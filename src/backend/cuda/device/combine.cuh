@@ -77,7 +77,8 @@ struct Prod {
   }
 };
 
-/// NaN when either is.
+/// NaN when either is. Of floats it is one instruction, which takes -0 for less
+/// than 0.
 struct Max {
   template <typename A>
   static __device__ __forceinline__ A neutral() {
@@ -85,7 +86,13 @@ struct Max {
   }
   template <typename A>
   __device__ __forceinline__ A operator()(A a, A b) const {
-    return is_nan(a) || (!is_nan(b) && is_less(b, a)) ? a : b;
+    if constexpr (std::is_same_v<A, float>) {
+      float larger;
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+      return larger;
+    } else {
+      return is_nan(a) || (!is_nan(b) && is_less(b, a)) ? a : b;
+    }
   }
 };
 
@@ -96,7 +103,13 @@ struct Min {
   }
   template <typename A>
   __device__ __forceinline__ A operator()(A a, A b) const {
-    return is_nan(a) || (!is_nan(b) && is_less(a, b)) ? a : b;
+    if constexpr (std::is_same_v<A, float>) {
+      float smaller;
+      asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(a), "f"(b));
+      return smaller;
+    } else {
+      return is_nan(a) || (!is_nan(b) && is_less(a, b)) ? a : b;
+    }
   }
 };
 
