@@ -336,12 +336,17 @@ class RowsText {
         "  for (int p = 0; p < P; ++p) {\n"
         "    const Index at = base + (p * blockDim.x + threadIdx.x) * N;\n";
     text_ += before;
+    for (int k = 0; k < inputs_; ++k) {
+      if (needed[k] && form_.inputs[k].read == FusedRead::pack) {
+        put(text_, "    const auto e", k, " = x", k, "[p].get();\n");
+      }
+    }
     text_ += "#pragma unroll\n    for (int j = 0; j < N; ++j) {\n";
     for (int v = 0; v < values_; ++v) {
       if (needed[v] && v < inputs_) {
         bool is_pack = form_.inputs[v].read == FusedRead::pack;
         std::string element;
-        put(element, "x", v, is_pack ? "[p].get()[j]" : "[p][j]");
+        put(element, is_pack ? "e" : "x", v, is_pack ? "[j]" : "[p][j]");
         put_input(text_, program_, v, element);
       } else if (needed[v] && is_kept_before(pass, v)) {
         put_kept(v);

@@ -10,7 +10,8 @@
 
 namespace mlx::core::cuda {
 
-/// Empty, or what the compiler has against a program and the program.
+/// Empty, or what the compiler has against a program and the program. What
+/// needs no headers is compiled as our own text is.
 inline std::string complaint(
     const std::string& text, const std::vector<std::string>& headers = {}) {
   nvrtcProgram program = nullptr;
@@ -19,6 +20,9 @@ inline std::string complaint(
       "--gpu-architecture=sm_90a",
       "--std=c++20",
       "--device-as-default-execution-space"};
+  if (headers.empty()) {
+    options.push_back("--minimal");
+  }
   for (const std::string& folder : headers) {
     options.push_back("--include-path=" + folder);
   }
