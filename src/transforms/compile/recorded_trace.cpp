@@ -10,6 +10,9 @@ namespace {
 
 // A recording costs some microseconds a call itself.
 constexpr size_t kFewestNodes = 12;
+// A recording has memory of its own; with more work than this between inputs
+// and results launches are not what takes the time.
+constexpr size_t kMostBytes = size_t(1) << 30;
 // Kernels are made and memory finds its places before anything is recorded.
 constexpr int kRunsBefore = 2;
 // After so many recordings that did not last.
@@ -20,9 +23,26 @@ bool is_empty(const TracedValue& value) {
          value.shape.end();
 }
 
+// Of all values that are computed.
+size_t bytes_of(const TracedGraph& graph) {
+  size_t bytes = 0;
+  for (const TracedNode& node : graph.nodes) {
+    for (int out : node.outputs) {
+      const TracedValue& value = graph.values[out];
+      size_t size = value.dtype.size();
+      for (ShapeElem n : value.shape) {
+        size *= static_cast<size_t>(n);
+      }
+      bytes += size;
+    }
+  }
+  return bytes;
+}
+
 bool can_be_recorded(const TracedGraph& graph) {
   if (graph.shapeless || graph.nodes.size() < kFewestNodes ||
-      std::any_of(graph.values.begin(), graph.values.end(), is_empty)) {
+      std::any_of(graph.values.begin(), graph.values.end(), is_empty) ||
+      bytes_of(graph) > kMostBytes) {
     return false;
   }
   Stream s = graph.nodes[0].primitive->stream();
@@ -133,6 +153,9 @@ std::vector<array> RecordedTrace::submit(
   Recorded recorded = get_backend(stream_.device.type)
                           .record(stream_, std::move(inputs), stays, work);
   recording_ = std::move(recorded.recording);
+  if (!recording_) {
+    attempts_ = kMostAttempts;
+  }
   return std::move(recorded.results);
 }
 
