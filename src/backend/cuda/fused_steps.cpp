@@ -363,35 +363,50 @@ void put_number(
   }
 }
 
+std::string fused_made(
+    const FusedProgram& program,
+    const FusedForm& form,
+    int value,
+    const std::function<std::string(int)>& name) {
+  const FusedStep& step = program.step_of(value);
+  const auto& from = step.operands;
+  std::string made;
+  if (step.kind == FusedStep::Kind::cast) {
+    const char* type = fused_type(step.dtype);
+    put(made, "convert<", type, ">(", name(from[0]), ")");
+  } else if (step.op == ElementwiseOp::select) {
+    put(made, name(from[0]), " ? ", name(from[1]), " : ", name(from[2]));
+  } else if (divides_by_known(program, form, step)) {
+    bool is_close = form.inputs[from[1]].divisor == FusedDivisor::close;
+    put(made, is_close ? "quotient(" : "product(", name(from[0]));
+    if (is_close) {
+      put(made, ", ", name(from[1]));
+    }
+    put(made, ", r", from[1], ")");
+  } else {
+    put(made, formula_name(step.op, operand_dtype(program, step)));
+    for (int k = 0; k < step.arity; ++k) {
+      put(made, k == 0 ? "(" : ", ", name(from[k]));
+    }
+    made += ")";
+  }
+  return made;
+}
+
 void put_step(
     std::string& text,
     const FusedProgram& program,
     const FusedForm& form,
     int value) {
   const FusedStep& step = program.step_of(value);
-  const auto& from = step.operands;
-  std::string made;
-  if (step.kind == FusedStep::Kind::cast) {
-    const char* type = fused_type(step.dtype);
-    put(made, "convert<", type, ">(v", from[0], ")");
-  } else if (step.op == ElementwiseOp::select) {
-    // Moves bits.
-    put(made, "v", from[0], " ? ", fused_stored(program, from[1]), " : ");
-    put(made, fused_stored(program, from[2]));
-  } else if (divides_by_known(program, form, step)) {
-    bool is_close = form.inputs[from[1]].divisor == FusedDivisor::close;
-    put(made, is_close ? "quotient(v" : "product(v", from[0]);
-    if (is_close) {
-      put(made, ", v", from[1]);
-    }
-    put(made, ", r", from[1], ")");
-  } else {
-    put(made, formula_name(step.op, operand_dtype(program, step)));
-    for (int k = 0; k < step.arity; ++k) {
-      put(made, k == 0 ? "(v" : ", v", from[k]);
-    }
-    made += ")";
-  }
+  bool moves_bits = step.kind == FusedStep::Kind::elementwise &&
+                    step.op == ElementwiseOp::select;
+  std::string made = fused_made(program, form, value, [&](int v) {
+    std::string name;
+    put(name, "v", v);
+    return moves_bits && v != step.operands[0] ? fused_stored(program, v)
+                                               : name;
+  });
   put_made(text, program, value, made);
 }
 

@@ -1,6 +1,7 @@
 // The part of a generated text that computes: formulas and steps.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,14 @@ const char* fused_row_divisor();
 /// Instructions for a step, about.
 int fused_step_weight(
     const FusedProgram& program, const FusedForm& form, const FusedStep& step);
+
+/// The text that computes a step from its operands, whose names are given;
+/// a half is rounded by who stores it.
+std::string fused_made(
+    const FusedProgram& program,
+    const FusedForm& form,
+    int value,
+    const std::function<std::string(int)>& name);
 
 /// Declares a value from the text that computes it.
 void put_made(

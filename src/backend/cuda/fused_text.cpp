@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/fused_pairs.h"
 #include "backend/cuda/fused_prelude.h"
 #include "backend/cuda/fused_rows.h"
 #include "backend/cuda/fused_steps.h"
@@ -35,7 +36,10 @@ constexpr const char* kMany =
 class ElementsText {
  public:
   ElementsText(const FusedProgram& program, const FusedForm& form)
-      : program_(program), form_(form) {}
+      : program_(program),
+        form_(form),
+        pairs_(program, form),
+        takes_pairs_(fused_takes_pairs(program, form)) {}
 
   std::string made() {
     put(text_, "constexpr int N = ", int(form_.pack));
@@ -43,6 +47,7 @@ class ElementsText {
     put(text_, "constexpr int kStep = ", kFusedThreads, " * N;\n");
     text_ += fused_arguments(program_, form_);
     text_ += fused_formulas(program_);
+    text_ += takes_pairs_ ? fused_pair_functions() : "";
     put_kernel();
     return std::move(text_);
   }
@@ -95,6 +100,9 @@ class ElementsText {
     for (int k = 0; k < program_.num_inputs(); ++k) {
       if (is_number(k)) {
         put_number(text_, program_, form_, k);
+        if (takes_pairs_) {
+          pairs_.put_number_word(text_, k);
+        }
       }
     }
     put_loads();
@@ -191,13 +199,51 @@ class ElementsText {
         "  for (int p = 0; p < P; ++p) {\n"
         "    const Index o0 = first + p * kStep;\n";
     for (int k = 0; k < num_outputs(); ++k) {
-      put(text_, "    Pack<", type(program_.outputs[k]), ", N> y", k, ";\n");
+      if (is_word(k)) {
+        put(text_, "    Pack<uint32_t, N / 2> y", k, ";\n");
+      } else {
+        put(text_, "    Pack<", type(program_.outputs[k]), ", N> y", k, ";\n");
+      }
     }
     for (int k = 0; k < program_.num_inputs(); ++k) {
       if (!is_number(k) && form(k).read == FusedRead::pack) {
         put(text_, "    const auto e", k, " = x", k, "[p].get();\n");
       }
     }
+    if (takes_pairs_) {
+      put_pairs();
+    } else {
+      put_elements();
+    }
+    text_ += "    if (o0 + N <= size) {\n";
+    for (int k = 0; k < num_outputs(); ++k) {
+      put_store(k);
+    }
+    text_ += "    }\n  }\n";
+  }
+
+  bool is_word(int output) const {
+    return takes_pairs_ && is_half(program_.dtype(program_.outputs[output]));
+  }
+
+  void put_pairs() {
+    text_ += "#pragma unroll\n    for (int j = 0; j < N; j += 2) {\n";
+    for (int k = 0; k < program_.num_inputs(); ++k) {
+      if (!is_number(k)) {
+        pairs_.put_input(text_, k);
+      }
+    }
+    int end = program_.num_inputs() + static_cast<int>(program_.steps.size());
+    for (int v = program_.num_inputs(); v < end; ++v) {
+      pairs_.put_step(text_, v);
+    }
+    for (int k = 0; k < num_outputs(); ++k) {
+      pairs_.put_output(text_, k);
+    }
+    text_ += "    }\n";
+  }
+
+  void put_elements() {
     text_ += "#pragma unroll\n    for (int j = 0; j < N; ++j) {\n";
     put_steps([&](int k) {
       std::string element;
@@ -212,19 +258,16 @@ class ElementsText {
       put(text_, "      y", k, "[j] = ");
       put(text_, fused_stored(program_, program_.outputs[k]), ";\n");
     }
-    text_ += "    }\n    if (o0 + N <= size) {\n";
-    for (int k = 0; k < num_outputs(); ++k) {
-      put_store(k);
-    }
-    text_ += "    }\n  }\n";
+    text_ += "    }\n";
   }
 
   void put_store(int k) {
     const FusedForm::Output& form = form_.outputs[k];
     const char* name = type(program_.outputs[k]);
     if (form.layout == 0) {
-      put(text_, "      store_pack(reinterpret_cast<", name, "*>(a.to[", k);
-      put(text_, "]) + o0, y", k, ");\n");
+      put(text_, "      store_pack(reinterpret_cast<");
+      put(text_, is_word(k) ? "uint32_t" : name, "*>(a.to[", k, "]) + o0");
+      put(text_, is_word(k) ? " / 2, y" : ", y", k, ");\n");
       return;
     }
     text_ += "#pragma unroll\n      for (int j = 0; j < N; ++j) {\n";
@@ -256,6 +299,8 @@ class ElementsText {
 
   const FusedProgram& program_;
   const FusedForm& form_;
+  const PairText pairs_;
+  const bool takes_pairs_;
   std::string text_;
 };
 

@@ -298,6 +298,32 @@ TEST(FusedText, AllCastsCompile) {
   EXPECT_EQ(complaint(fused_text(program, flat_form(program, 1, 1))), "");
 }
 
+TEST(FusedText, PairsOfHalvesCompile) {
+  for (Dtype t : {float16, bfloat16}) {
+    FusedProgram program = all_operations(t);
+    EXPECT_EQ(complaint(fused_text(program, flat_form(program, 2, 1))), "");
+  }
+  FusedProgram program = all_casts();
+  EXPECT_EQ(complaint(fused_text(program, flat_form(program, 2, 1))), "");
+}
+
+TEST(FusedText, SumsOfHalvesAreTakenInPairs) {
+  Builder b;
+  int x = b.input(bfloat16);
+  int y = b.input(float32);
+  int sum = b.step(ElementwiseOp::add, {x, x});
+  b.output(b.step(ElementwiseOp::multiply, {b.cast(sum, float32), y}));
+  b.output(b.cast(y, bfloat16));
+  std::string text = fused_text(b.program, flat_form(b.program, 4, 1));
+  EXPECT_NE(text.find("w2 = add_pairs<bhalf>(w0, w0)"), std::string::npos);
+  EXPECT_NE(
+      text.find("v4_1 = do_multiply_float(v3_1, v1_1)"), std::string::npos);
+  EXPECT_NE(text.find("w5 = round_pair<bhalf>("), std::string::npos);
+  EXPECT_EQ(complaint(text), "");
+  text = fused_text(b.program, flat_form(b.program, 1, 1));
+  EXPECT_EQ(text.find("add_pairs<"), std::string::npos);
+}
+
 // A form of random reads, layouts and widths.
 FusedForm random_form(const FusedProgram& program, std::mt19937& rng) {
   FusedForm form;
