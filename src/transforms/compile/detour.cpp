@@ -28,7 +28,8 @@ size_t DetourSearch::cost(const End& end) const {
 }
 
 // Whether the ends met at this neighbour; if not, the search goes on from it.
-bool DetourSearch::meets(End& end, const End& other, int from, int neighbour) {
+bool DetourSearch::goes_to(
+    End& end, const End& other, int from, int neighbour) {
   ++end.looked_at;
   int next = first_of(neighbour);
   if (found_by_[next] == other.mark) {
@@ -37,21 +38,50 @@ bool DetourSearch::meets(End& end, const End& other, int from, int neighbour) {
   }
   if (found_by_[next] != end.mark) {
     found_by_[next] = end.mark;
+    found_from_[next] = from;
     end.waiting.push_back(next);
   }
   return false;
 }
 
+// From all that the path went through it is known to lead to the last node
+// before the lower group. `above` and `below` are where the ends met.
+void DetourSearch::remember(
+    const End& down, const End& up, int above, int below) {
+  int last = below == up.start ? above : below;
+  while (last != above && found_from_[last] != up.start) {
+    last = found_from_[last];
+  }
+  for (int node = above;; node = found_from_[node]) {
+    if (node != last) {
+      jumps_[node] = last;
+    }
+    if (node == down.start) {
+      return;
+    }
+  }
+}
+
 bool DetourSearch::go_down(End& down, const End& up, int last) {
   int from = down.waiting.back();
   down.waiting.pop_back();
+  auto met = [&](int next) {
+    if (!goes_to(down, up, from, next)) {
+      return false;
+    }
+    remember(down, up, from, first_of(next));
+    return true;
+  };
   for (int member : members(from)) {
     for (int out : graph_.nodes[member].outputs) {
       for (int user : grouping_.users[out]) {
-        if (user <= last && meets(down, up, from, user)) {
+        if (user <= last && met(user)) {
           return true;
         }
       }
+    }
+    if (jumps_[member] >= 0 && met(jumps_[member])) {
+      return true;
     }
   }
   return false;
@@ -63,7 +93,8 @@ bool DetourSearch::go_up(End& up, const End& down) {
   for (int member : members(from)) {
     for (int in : graph_.nodes[member].inputs) {
       int producer = graph_.values[in].node;
-      if (producer >= 0 && meets(up, down, from, producer)) {
+      if (producer >= 0 && goes_to(up, down, from, producer)) {
+        remember(down, up, first_of(producer), from);
         return true;
       }
     }

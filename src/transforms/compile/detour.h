@@ -16,7 +16,11 @@ namespace mlx::core::detail {
 class DetourSearch {
  public:
   DetourSearch(const TracedGraph& graph, const Grouping& grouping)
-      : graph_(graph), grouping_(grouping), found_by_(graph.nodes.size()) {}
+      : graph_(graph),
+        grouping_(grouping),
+        found_by_(graph.nodes.size()),
+        found_from_(graph.nodes.size(), -1),
+        jumps_(graph.nodes.size(), -1) {}
 
   /// Group `b` reads results of group `a`. Nodes behind `last` are in no group
   /// yet, so no path comes back from them.
@@ -35,7 +39,8 @@ class DetourSearch {
   size_t cost(const End& end) const;
   bool go_down(End& down, const End& up, int last);
   bool go_up(End& up, const End& down);
-  bool meets(End& end, const End& other, int from, int neighbour);
+  bool goes_to(End& end, const End& other, int from, int neighbour);
+  void remember(const End& down, const End& up, int above, int below);
   int first_of(int node) const;
   std::span<const int> members(const int& node) const;
 
@@ -44,6 +49,12 @@ class DetourSearch {
   unsigned marks_ = 0;
   /// By node, the mark of the end that came to it last.
   std::vector<unsigned> found_by_;
+  /// And the one from which it came.
+  std::vector<int> found_from_;
+  /// By node, one that a path is known to lead to, or -1. Layers of a network
+  /// and their derivatives are nested: what was found for one is most of the
+  /// way for the next.
+  std::vector<int> jumps_;
 };
 
 }  // namespace mlx::core::detail

@@ -126,7 +126,10 @@ class Fuser {
   // hundreds).
   std::shared_ptr<Primitive> primitive_of(
       Stream s, FusedProgram program, const Shape& shape) {
-    size_t hash = program.steps.size() * 31 + program.inputs.size();
+    size_t hash = program.inputs.size();
+    for (const FusedStep& step : program.steps) {
+      hash = hash * 31 + static_cast<size_t>(step.op);
+    }
     for (ShapeElem n : shape) {
       hash = hash * 31 + static_cast<size_t>(n);
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "mlx/api.h"
 #include "transforms/compile/traced_graph.h"
 
 namespace mlx::core::detail {
@@ -41,6 +42,6 @@ struct Grouping {
 
 /// The groups of two nodes and more, members ascending. With `boundaries`, adds
 /// a line to it for each neighbour that is not part of the group of another.
-Grouping find_groups(const TracedGraph& graph, std::string* boundaries);
+MLX_API Grouping find_groups(const TracedGraph& graph, std::string* boundaries);
 
 }  // namespace mlx::core::detail

@@ -170,12 +170,36 @@ class Simplifier {
     return broadcasts ? node.inputs[0] : -1;
   }
 
-  void merge_node(const TracedNode& node) {
+  // Of all that many nodes with the same inputs can differ by: their shapes,
+  // and the beginnings of slices.
+  size_t hash_of(const TracedNode& node) const {
     const Primitive& p = *node.primitive;
     size_t hash = typeid(p).hash_code();
+    auto add = [&](size_t part) {
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 32;
+    };
     for (int in : node.inputs) {
-      hash = hash * 31 + static_cast<size_t>(in);
+      add(static_cast<size_t>(in));
     }
+    for (int out : node.outputs) {
+      for (ShapeElem n : graph_.values[out].shape) {
+        add(static_cast<size_t>(n));
+      }
+    }
+    if (const auto* slice = as<Slice>(p)) {
+      for (ShapeElem n : slice->params().start) {
+        add(static_cast<size_t>(n));
+      }
+    }
+    return hash;
+  }
+
+  void merge_node(const TracedNode& node) {
+    if (node.postponed) {
+      return;  // equal to no other
+    }
+    size_t hash = hash_of(node);
     auto [first, last] = nodes_.equal_range(hash);
     for (; first != last; ++first) {
       const TracedNode& other = *first->second;

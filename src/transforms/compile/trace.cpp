@@ -84,8 +84,7 @@ class Recorder {
 
   // An argument that the function found by another way, or what was made of it
   // outside, would stay as it is now in later calls.
-  void check_constant(const array& constant) const {
-    std::unordered_set<std::uintptr_t> seen;
+  void check_constant(const array& constant) {
     std::vector<array> waiting{constant};
     while (!waiting.empty()) {
       array a = std::move(waiting.back());
@@ -101,7 +100,7 @@ class Recorder {
             ". Use the argument inside, or declare what holds the array as "
             "captured input.");
       }
-      if (a.status() == array::unscheduled && seen.insert(a.id()).second) {
+      if (a.status() == array::unscheduled && checked_.insert(a.id()).second) {
         waiting.insert(waiting.end(), a.inputs().begin(), a.inputs().end());
       }
     }
@@ -128,6 +127,8 @@ class Recorder {
   TracedGraph& graph_;
   uint32_t trace_;
   std::unordered_set<std::uintptr_t> given_;
+  /// Outside of the function: constants and what they are made of.
+  std::unordered_set<std::uintptr_t> checked_;
   std::unordered_map<std::uintptr_t, int> known_;
   std::vector<Frame> stack_;
 };

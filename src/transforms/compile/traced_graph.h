@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/postponed.h"
+#include "mlx/api.h"
 #include "mlx/array.h"
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
@@ -78,6 +79,6 @@ void expand(TracedGraph& graph);
 
 /// Replaces connected elementwise operations and reductions of the last axis
 /// by fused parts. With `report`, says what and why.
-void fuse(TracedGraph& graph, std::string* report = nullptr);
+MLX_API void fuse(TracedGraph& graph, std::string* report = nullptr);
 
 }  // namespace mlx::core::detail
