@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -39,18 +40,6 @@ cublasLtHandle_t blas_handle() {
     return made;
   }();
   return handle;
-}
-
-/// Memory that products on a stream may use, one after the other.
-void* workspace(Encoder& e) {
-  static std::mutex mutex;
-  static auto* blocks = new std::unordered_map<cudaStream_t, Block*>;
-  std::lock_guard lock(mutex);
-  Block*& block = (*blocks)[e.stream()];
-  if (block == nullptr) {
-    block = memory().malloc(kWorkspace, e.lane());
-  }
-  return block->address;
 }
 
 bool allows_tf32() {
@@ -145,6 +134,7 @@ struct Plan {
   cublasLtMatrixLayout_t c = nullptr;
   cublasLtMatrixLayout_t d = nullptr;
   cublasLtMatmulAlgo_t algo;
+  size_t workspace = 0;
   bool found = false;
   /// Held while a call uses `desc`, where the bias is written.
   std::mutex mutex;
@@ -250,6 +240,7 @@ void choose_kernel(Plan& plan, const Alignments& by) {
   plan.found = status == CUBLAS_STATUS_SUCCESS && count > 0 &&
                result.state == CUBLAS_STATUS_SUCCESS;
   plan.algo = result.algo;
+  plan.workspace = result.workspaceSize;
 }
 
 std::shared_ptr<Plan> make_plan(const BlasProduct& p, const Alignments& by) {
@@ -338,7 +329,10 @@ bool run_blas(const BlasProduct& p, Encoder& e) {
   }
   BlasScalar alpha = as_scalar(p.alpha, p.type);
   BlasScalar beta = as_scalar(p.beta, p.type);
-  void* work = workspace(e);
+  std::optional<Scratch> work;
+  if (plan->workspace > 0) {
+    work.emplace(e.scratch(plan->workspace));
+  }
   std::lock_guard lock(plan->mutex);
   if (p.bias != nullptr) {
     plan->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
@@ -358,8 +352,8 @@ bool run_blas(const BlasProduct& p, Encoder& e) {
           const_cast<void*>(p.d.data),
           plan->d,
           &plan->algo,
-          work,
-          kWorkspace,
+          work ? work->get() : nullptr,
+          plan->workspace,
           e.stream()),
       p.op,
       "the product by cuBLASLt");

@@ -80,32 +80,46 @@ cudaStream_t make_stream() {
 
 }  // namespace
 
+// Lanes stay: blocks know them by their address.
 Encoder::Encoder(Stream)
     : stream_(make_stream()), order_(stream_), lane_(new Lane(stream_)) {
-  begin_lane();
+  memory().add_lane(*lane_);
+  begin(*lane_);
 }
 
 Encoder::Encoder(Encoder& home)
     : home_(&home),
       stream_(make_stream()),
       order_(home.order_),
-      lane_(new Lane(order_)) {
-  lane_->is_private = true;
-  begin_lane();
+      recorded_lane_(home.lane_of_recordings()) {
+  lane_ = recorded_lane_.get();
+  begin(home.lane());  // what blocks count in is not shared
 }
 
-void Encoder::begin_lane() {
-  memory().add_lane(*lane_);
-  meetings_ = memory().malloc(sizeof(unsigned long long), *lane_);
+void Encoder::begin(Lane& lane) {
+  meetings_ = memory().malloc(sizeof(unsigned long long), lane);
   check(
       cudaMemsetAsync(meetings_->address, 0, meetings_->bytes, order_),
       "filling memory");
 }
 
+std::shared_ptr<Lane> Encoder::lane_of_recordings() {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Lane> lane = lane_of_recordings_.lock();
+  if (!lane) {
+    lane = std::shared_ptr<Lane>(new Lane(order_), [this](Lane* ended) {
+      memory().end_lane(*ended, *lane_);
+    });
+    lane->is_private = true;
+    memory().add_lane(*lane);
+    lane_of_recordings_ = lane;
+  }
+  return lane;
+}
+
 // Of a recording; others live as long as the process.
 Encoder::~Encoder() {
   memory().free(meetings_);
-  memory().end_lane(*lane_, home_->lane());
   cudaStreamDestroy(stream_);
 }
 

@@ -51,9 +51,10 @@ class Scratch {
 class Encoder {
  public:
   explicit Encoder(Stream s);
-  /// For work that is recorded: it launches on a stream that can be captured
-  /// and has memory of its own; in all else it is `home`, where the recording
-  /// will be launched.
+  /// For work that is recorded: it launches on a stream that can be captured;
+  /// in all else it is `home`, where the recording will be launched. Recordings
+  /// of one home share memory, since they run one after the other: what lies
+  /// there is written before it is read in each launch.
   explicit Encoder(Encoder& home);
   ~Encoder();
   Encoder(const Encoder&) = delete;
@@ -204,7 +205,8 @@ class Encoder {
      ...);
   }
 
-  void begin_lane();
+  void begin(Lane& lane);
+  std::shared_ptr<Lane> lane_of_recordings();
   const void* address(const array& a);
   Block* upload_block(BufferRecord* record);
   void launch_batch();
@@ -220,8 +222,10 @@ class Encoder {
   Encoder* home_ = nullptr;
   cudaStream_t stream_;
   cudaStream_t
-      order_;   // the stream in whose order memory is used: ours, home's
-  Lane* lane_;  // stays: blocks know it by its address
+      order_;  // the stream in whose order memory is used: ours, home's
+  Lane* lane_;
+  std::shared_ptr<Lane> recorded_lane_;     // of a recording
+  std::weak_ptr<Lane> lane_of_recordings_;  // of their home
   std::mutex mutex_;
   BatchList list_;
   Block* meetings_ = nullptr;

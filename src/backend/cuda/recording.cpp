@@ -1,7 +1,6 @@
 #include "backend/cuda/recording.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "backend/cuda/copy.h"
 #include "backend/cuda/device/small_copy.cuh"
@@ -10,12 +9,8 @@ namespace mlx::core::cuda {
 
 namespace {
 
-// Work with larger values between its operations gains nothing.
-constexpr size_t kMostBytes = size_t(256) << 20;
-// All recordings together, as a share of the memory.
+// What the recordings of a stream may take, as a share of the memory.
 constexpr size_t kShare = 8;
-
-std::atomic<size_t> bytes_of_all{0};
 
 Block* block_of_array(const array& a) {
   return block_of(record_of(a.buffer())->device.load());
@@ -34,12 +29,23 @@ Recorded CudaRecording::record(
     const SubmitWork& work) {
   Encoder& home = encoder(s);
   auto made = std::make_shared<CudaRecording>(home);
-  std::vector<array> results =
-      made->capture(s, made->bring_inputs(std::move(inputs), stays), work);
-  bool lasts = made->fits();
+  std::vector<array> given = made->place_inputs(inputs, stays);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (stays[i]) {
+      // Nobody else holds it, so that its memory can be taken over.
+      array gone = std::move(inputs[i]);
+    }
+  }
+  std::vector<array> results = made->capture(s, std::move(given), work);
   std::lock_guard lock(home.mutex());
   home.set_op("recorded");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!stays[i]) {
+      made->copy_in(inputs[i], *made->inputs_[i].copy);
+    }
+  }
   made->launch();
+  bool lasts = made->fits();
   for (array& result : results) {
     lasts &= made->keep(result);
     if (block_of_array(result)->lane == &made->own_->lane()) {
@@ -56,12 +62,11 @@ CudaRecording::~CudaRecording() {
   if (graph_ != nullptr) {
     cudaGraphExecDestroy(graph_);
   }
-  bytes_of_all.fetch_sub(counted_);
 }
 
-// What the work gets: the inputs that stay themselves, copies of others.
-std::vector<array> CudaRecording::bring_inputs(
-    std::vector<array> inputs, const std::vector<bool>& stays) {
+// What the work gets: the inputs that stay themselves, room for others.
+std::vector<array> CudaRecording::place_inputs(
+    const std::vector<array>& inputs, const std::vector<bool>& stays) {
   std::lock_guard lock(home_.mutex());
   home_.set_op("record");
   std::vector<array> given;
@@ -73,10 +78,9 @@ std::vector<array> CudaRecording::bring_inputs(
       kept.block = block_of_array(in);
       kept.offset = in.offset();
       kept.strides = in.strides();
-      given.push_back(std::move(inputs[i]));
+      given.push_back(in);
     } else {
       kept.copy = own_->temporary(in.shape(), in.dtype());
-      copy_in(in, *kept.copy);
       given.push_back(*kept.copy);
     }
     inputs_.push_back(std::move(kept));
@@ -117,18 +121,16 @@ std::vector<array> CudaRecording::capture(
   return results;
 }
 
-bool CudaRecording::fits() {
-  size_t bytes = own_->lane().bytes;
-  size_t most = memory().memory_limit() / kShare;
-  counted_ = bytes;
-  return bytes_of_all.fetch_add(bytes) + bytes <= most && bytes <= kMostBytes;
+bool CudaRecording::fits() const {
+  return own_->lane().bytes <= memory().memory_limit() / kShare;
 }
 
 // Notes where a result lies; false where it lies in neither place.
 bool CudaRecording::keep(const array& result) {
   Block* block = block_of_array(result);
   if (block->lane == &own_->lane()) {
-    results_.push_back({result});
+    Result held{result};
+    results_.push_back(std::move(held));
     return true;
   }
   for (size_t i = 0; i < inputs_.size(); ++i) {

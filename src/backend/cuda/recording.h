@@ -1,5 +1,5 @@
-// Work as a CUDA graph with the memory that its kernels use. Inputs that stay
-// where they are keep their addresses, others are copied into the graph's
+// Work as a CUDA graph with memory that its stream's recordings share. Inputs
+// that stay where they are keep their addresses, others are copied into that
 // memory before each launch; results that lie there are copied out after it.
 #pragma once
 
@@ -28,30 +28,31 @@ class CudaRecording final : public Recording {
 
  private:
   struct Input {
-    /// In the graph's memory. Without it the rest says where the input lies.
+    /// In the recordings' memory. Without it the rest says where the input
+    /// lies.
     std::optional<array> copy;
     Block* block = nullptr;
     int64_t offset = 0;
-    Strides strides;
+    Strides strides{};
     /// The work writes there: nobody else may have it.
     bool is_taken = false;
   };
   struct Result {
-    array like;  // shape and type; in the graph's memory also what it holds
+    array like;  // shape and type; in the recordings' memory also what it holds
     /// The input that it lies in instead, and how.
     int input = -1;
-    Strides strides;
+    Strides strides{};
     array::Flags flags{};
     size_t data_size = 0;
     int64_t from_input = 0;  // elements
   };
 
-  std::vector<array> bring_inputs(
-      std::vector<array> inputs, const std::vector<bool>& stays);
+  std::vector<array> place_inputs(
+      const std::vector<array>& inputs, const std::vector<bool>& stays);
   std::vector<array> capture(
       Stream s, std::vector<array> inputs, const SubmitWork& work);
   bool keep(const array& result);
-  bool fits();
+  bool fits() const;
   bool is_where_it_was(const Input& input, const array& now) const;
   void copy_in(const array& from, array& to);
   array copy_out(const array& from);
@@ -60,7 +61,6 @@ class CudaRecording final : public Recording {
   Encoder& home_;
   std::unique_ptr<Encoder> own_;
   cudaGraphExec_t graph_ = nullptr;
-  size_t counted_ = 0;
   std::vector<Input> inputs_;
   std::vector<Result> results_;
 };
