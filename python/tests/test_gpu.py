@@ -528,6 +528,29 @@ class TestPositionsOfTheDevice:
                 bound = {mx.float32: 1e-6, mx.float16: 2e-3, mx.bfloat16: 1e-2}[wide]
                 same(*results, bound, f"{bits} bits, {group} a group, {kind}")
 
+    @pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16])
+    def test_place_of_an_extreme(self, dtype):
+        rng = np.random.default_rng(0)
+        for size in (1, 2, 31, 1000, 4097, 49152):
+            x = rng.standard_normal(size).astype("f4")
+            equal, nan = np.round(x), x.copy()
+            nan[size // 3 :: 7] = np.nan
+            infinite = np.where(x > 0.5, np.inf, -np.inf)
+            all_nan = np.full(size, np.nan)
+            for values in (x, equal, nan, infinite, -infinite, all_nan):
+                for find in (mx.argmax, mx.argmin):
+                    results = []
+                    for device in (mx.gpu, mx.cpu):
+                        with mx.stream(device):
+                            y = mx.array(values.astype("f4")).astype(dtype) + 0
+                            at = find(y[None], -1)
+                            results.append(
+                                mx.concatenate(
+                                    [at + 1, find(y[1:] if size > 8 else y)[None]]
+                                )
+                            )
+                    same(*results, 0, f"{find} of {size}")
+
     @pytest.mark.parametrize("name", ["int32", "uint32", "int64"])
     def test_whole_numbers(self, name):
         dtype = getattr(mx, name)

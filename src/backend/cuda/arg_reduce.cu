@@ -237,6 +237,24 @@ void search_packed_rows(ArgReduceArgs<T> a, Dtype dtype, Encoder& e) {
   search_candidates(a, rows.out, parts, e);
 }
 
+/// Notes a row that one block searches anyway in the encoder's list.
+template <typename T>
+bool note_search(const ArgReduceArgs<T>& a, Dtype dtype, Encoder& e) {
+  constexpr int64_t kMostNumbers = 65536;
+  if (a.results != 1 || a.n > kMostNumbers || (a.stride != 1 && a.n > 1) ||
+      reinterpret_cast<uintptr_t>(a.x) % 16 != 0 || !batches(dtype) ||
+      !e.can_batch()) {
+    return false;
+  }
+  BatchEntry entry{};
+  entry.kind = BatchKind::search;
+  entry.types[0] = batch_type(dtype);
+  entry.size = static_cast<uint32_t>(a.n);
+  entry.search = {a.x, a.out, a.largest};
+  e.batch(entry);
+  return true;
+}
+
 /// The axes but `axis` in row-major order, merged where memory allows.
 std::vector<PlanAxis> kept_axes(const array& x, int axis) {
   auto [sizes, strides] = collapse_contiguous_dims(
@@ -286,6 +304,9 @@ void arg_reduce(const ArgReduce& op, const array& x, array& out, Encoder& e) {
       a.stride = stride;
       a.largest = op.params().largest;
       a.lanes_first = lanes_first;
+      if (note_search(a, dtype, e)) {
+        return;
+      }
       if (!is_complex_v<T> && has_packed_rows(a)) {
         search_packed_rows(a, dtype, e);
       } else {

@@ -24,6 +24,7 @@ enum class BatchKind : uint8_t {
   rms_norm,
   rope,
   dequantize,
+  search,
   // Wide ones.
   quantized_row,
   attention,
@@ -122,6 +123,12 @@ struct BatchEntry {
     uint8_t group;  // query heads a key head
     uint8_t splits;
   };
+  /// The place of the largest of `size` numbers, or of the smallest.
+  struct Search {
+    const void* from;  // 16-byte aligned
+    uint32_t* to;
+    bool largest;
+  };
   struct Join {
     const float* from;
     void* to;
@@ -154,6 +161,7 @@ struct BatchEntry {
     QuantizedRow quantized_row;
     Attention attention;
     Join join;
+    Search search;
   };
 };
 // A list's entries travel with its launch and lie in shared memory.

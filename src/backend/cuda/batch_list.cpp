@@ -139,6 +139,13 @@ BatchUse use_of_dequantize(const BatchEntry& entry) {
   return use;
 }
 
+BatchUse use_of_search(const BatchEntry& entry) {
+  BatchUse use;
+  use.write = span(entry.search.to, 4);
+  use.reads[0] = span(entry.search.from, entry.size * size_of(entry.types[0]));
+  return use;
+}
+
 BatchUse use_of_attention(const BatchEntry& entry) {
   const BatchEntry::Attention& a = entry.attention;
   int64_t size = size_of(entry.types[0]);
@@ -216,6 +223,8 @@ BatchUse use_of(const BatchEntry& entry) {
       return use_of_rope(entry);
     case BatchKind::dequantize:
       return use_of_dequantize(entry);
+    case BatchKind::search:
+      return use_of_search(entry);
     case BatchKind::quantized_row:
       return use_of_row(entry);
     case BatchKind::attention:

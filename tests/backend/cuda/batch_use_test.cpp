@@ -2,6 +2,8 @@
 // meet by that alone. The addresses are of no memory; no gpu is needed.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "backend/cuda/batch_list.h"
 
 namespace mlx::core::cuda {
@@ -177,6 +179,17 @@ TEST(BatchUse, DequantizedGroupsNeedNotBeWhole) {
   EXPECT_EQ(use.reads[3].begin, use.reads[3].end);
 }
 
+TEST(BatchUse, SearchGivesOnePlace) {
+  BatchEntry entry{};
+  entry.kind = BatchKind::search;
+  entry.types[0] = batch_type(float16);
+  entry.size = 1001;
+  entry.search = {kFrom, reinterpret_cast<uint32_t*>(kTo), true};
+  BatchUse use = use_of(entry);
+  expect_span(use.write, bytes(kTo, 0, 4));
+  expect_span(use.reads[0], bytes(kFrom, 0, 2002));
+}
+
 TEST(BatchUse, WholeNumbersHaveTheirSizes) {
   for (Dtype type : {int32, uint32, int64}) {
     BatchUse use = use_of(add_one(kFrom, kTo, type, 7));
@@ -187,6 +200,43 @@ TEST(BatchUse, WholeNumbersHaveTheirSizes) {
   BatchEntry mask = add_one(kFrom, kTo, int32, 7);
   mask.types[3] = batch_type(bool_);
   expect_span(use_of(mask).write, bytes(kTo, 0, 7));
+}
+
+const BatchHead* heads(BatchList& list) {
+  return static_cast<BatchHeads<kWideEntries>*>(list.heads())->heads;
+}
+
+TEST(BatchMeetings, AttentionWaitsForTheCacheThatIsWritten) {
+  constexpr int kBlocks = 132;
+  BatchEntry attention = attention_entry(bool_);
+  attention.attention.to = kTo + 0x10000;
+  auto list = std::make_unique<BatchList>();
+  list->add(token_into_cache(int32), kBlocks);
+  list->add(attention, kBlocks);
+  EXPECT_FALSE(heads(*list)[1].after_meeting);
+  // The last place of the cache is one that the position may mean.
+  attention.attention.v = kTo + 3 * 10 * 16 - 2;
+  list->clear();
+  list->add(token_into_cache(int32), kBlocks);
+  list->add(attention, kBlocks);
+  EXPECT_TRUE(heads(*list)[1].after_meeting);
+}
+
+TEST(BatchMeetings, PositionAndWhatItMovesAreOneBlocks) {
+  constexpr int kBlocks = 132;
+  auto list = std::make_unique<BatchList>();
+  list->add(attention_entry(bool_), kBlocks);
+  list->add(add_one(kFrom + 0x40000, kFrom + 0x50000, int32, 1), kBlocks);
+  list->add(add_one(kFrom + 0x60000, kTo + 0x1000, int32, 1), kBlocks);
+  BatchEntry copy = token_into_cache(int32);
+  copy.copy.to = kTo + 0x2000;
+  copy.copy.position = kTo + 0x1000;
+  list->add(copy, kBlocks);
+  EXPECT_NE(heads(*list)[1].block, heads(*list)[2].block);
+  EXPECT_EQ(heads(*list)[2].block, heads(*list)[3].block);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(heads(*list)[i].after_meeting);
+  }
 }
 
 TEST(BatchTypes, ListsKnow) {

@@ -6,6 +6,7 @@
 
 #include "backend/cuda/batch.h"
 #include "backend/cuda/device/batch_numbers.cuh"
+#include "backend/cuda/device/batch_search.cuh"
 #include "backend/cuda/device/codes.cuh"
 #include "backend/cuda/device/rope.cuh"
 #include "backend/cuda/elementwise_rows.cuh"
@@ -369,6 +370,8 @@ __device__ __forceinline__ void do_narrow(const BatchEntry& entry) {
     do_rms_norm(entry);
   } else if (entry.kind == BatchKind::dequantize) {
     do_dequantize(entry);
+  } else if (entry.kind == BatchKind::search) {
+    do_search(entry);
   } else {
     do_rope(entry);
   }
