@@ -237,7 +237,10 @@ __device__ __noinline__ void do_attention_of(const BatchEntry& entry) {
   auto blocks = static_cast<int>(gridDim.x);
   int task = static_cast<int>(blockIdx.x) - entry.first;
   task += task < 0 ? blocks : 0;
-  if (a.mask != nullptr && a.splits == 1 && task < tasks) {
+  if (task >= tasks) {
+    return;
+  }
+  if (a.mask != nullptr && a.splits == 1) {
     prefetch_keys<T, lanes>(a, task);  // while the mask is looked at
   }
   // All blocks have a share of what is visible, in whole rounds of groups.
