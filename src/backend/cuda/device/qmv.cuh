@@ -20,8 +20,8 @@
 // same order from the L1 cache.
 //
 // Blocks take their places while the kernel before is ending, if it is such a
-// one too, and ask for their first codes meanwhile: a matrix of 29 MB takes 15
-// us, of which a launch and the fewer blocks at its end had made 16.5.
+// one too, and ask for their first codes meanwhile: a matrix of 29 MB is read
+// at 1.81 TB/s instead of 1.77.
 #pragma once
 
 #include "backend/cuda/device/mma.cuh"
