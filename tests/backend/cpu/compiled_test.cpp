@@ -162,6 +162,31 @@ TEST(Compiled, PowersOfScalars) {
   }
 }
 
+// Chains multiply by the inverse of a power of two where there is one.
+TEST(Compiled, DivisionsByScalars) {
+  std::vector<float> numbers = {0.0f, -0.0f, INFINITY, -INFINITY, NAN};
+  for (int exponent = -149; exponent < 128; ++exponent) {
+    numbers.push_back(std::ldexp(1.0f + exponent % 8 / 8.0f, exponent));
+  }
+  array x_values(numbers.begin(), {282}, float32);
+  std::vector<float> divisors = {3.0f, 0.0f, -0.0f, INFINITY, NAN};
+  for (int exponent : {-149, -127, -126, -2, 0, 1, 125, 126, 127}) {
+    divisors.push_back(std::ldexp(1.0f, exponent));
+    divisors.push_back(-divisors.back());
+  }
+  for (float divisor : divisors) {
+    SCOPED_TRACE(divisor);
+    Program p;
+    int x = p.input(float32);
+    int d = p.input(float32, Extent::one);
+    // Together with a load, alone, together with a store.
+    int y = p.step(Op::abs, {p.step(Op::divide, {x, d})});
+    y = p.step(Op::negative, {p.step(Op::divide, {y, d})});
+    p.output(p.step(Op::divide, {y, d}));
+    expect_fused_is_single(p.get(), {x_values, array(divisor)});
+  }
+}
+
 TEST(Compiled, LongChainsAndManyInputs) {
   std::mt19937 rng(10);
   Program p;

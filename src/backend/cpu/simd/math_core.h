@@ -27,6 +27,33 @@ MLX_INLINE V poly(V x, typename V::Element c, Rest... rest) {
   return fma(poly(x, typename V::Element(rest)...), x, V(c));
 }
 
+/// Numbers that are the same for all lanes, each as a full vector in memory.
+template <int N>
+struct Constants {
+  alignas(kVecBytes) float rows[N][F::size];
+
+  constexpr explicit Constants(const float (&numbers)[N]) : rows() {
+    for (int i = 0; i < N; ++i) {
+      for (float& lane : rows[i]) {
+        lane = numbers[i];
+      }
+    }
+  }
+};
+
+/// a * b + c, where the instruction reads c from memory. Compilers load
+/// constants into registers long before their use; where a chain holds four
+/// vectors, too few are left, and a store to the stack costs as much as two
+/// multiplications (Zen 3).
+MLX_INLINE F fma(F a, F b, const float (&c)[F::size]) {
+#if MLX_ISA_LEVEL >= 3
+  asm("vfmadd213ps %2, %1, %0" : "+v"(a.v) : "v"(b.v), "m"(c));
+  return a;
+#else
+  return a * b + F::load(c);
+#endif
+}
+
 /// x as rounded so far: keeps the compiler from fusing the multiplication or
 /// addition it came from with what follows.
 MLX_INLINE F rounded(F x) {
