@@ -17,7 +17,7 @@ def values(*shape: int, seed: int = 0) -> mx.array:
     return mx.random.normal(shape, key=mx.random.key(seed))
 
 
-def network(x: mx.array, w: mx.array, rounds: int = 8) -> mx.array:
+def network(x: mx.array, w: mx.array, rounds: int = 16) -> mx.array:
     """Operations that do not become one fused part."""
     for i in range(rounds):
         x = mx.tanh(x @ w) + x * (0.1 * i)
@@ -187,6 +187,31 @@ def test_an_index_out_of_range_does_not_spoil_later_calls() -> None:
         with pytest.raises(RuntimeError, match="too few values"):
             mx.eval(compiled(x, w, many))
         same(compiled(x, w, few), f(x, w, few))
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_on_the_cpu_an_error_is_told_each_time(later: bool) -> None:
+    before = mx.default_device()
+    mx.set_default_device(mx.cpu)
+    try:
+
+        def f(x: mx.array, mask: mx.array):
+            y = network(x, w)
+            y[mask] = mx.array([1.0, 2.0])
+            return y, y + 1
+
+        w, x = values(16, 16), values(3, 16)
+        mask = mx.array(np.arange(48).reshape(3, 16) < 5)
+        mx.eval(w)
+        one, other = mx.compile(f)(x, mask)
+        if later:
+            mx.async_eval(one)
+        for result in (one, one, other):
+            with pytest.raises(RuntimeError):
+                mx.eval(result)
+        same(x, values(3, 16))
+    finally:
+        mx.set_default_device(before)
 
 
 def test_threads_take_turns() -> None:

@@ -1,5 +1,6 @@
 #include "graph/composite.h"
 
+#include <exception>
 #include <optional>
 #include <typeinfo>
 #include <utility>
@@ -31,8 +32,17 @@ class Composite final : public Primitive {
 
   void submit(
       std::vector<array> inputs, const std::shared_ptr<EvalContext>& context) {
-    for (array& result : work_->submit(std::move(inputs), context)) {
-      results_.emplace_back(std::move(result));
+    keep(work_->submit(std::move(inputs), context));
+  }
+  void compute(std::vector<array> inputs) {
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+    try {
+      keep(work_->compute(std::move(inputs)));
+    } catch (...) {
+      failure_ = std::current_exception();
+      throw;
     }
   }
   /// Gives a result away.
@@ -42,8 +52,16 @@ class Composite final : public Primitive {
   }
 
  private:
+  void keep(std::vector<array> results) {
+    results_.reserve(results.size());
+    for (array& result : results) {
+      results_.emplace_back(std::move(result));
+    }
+  }
+
   std::shared_ptr<CompositeWork> work_;
   std::vector<std::optional<array>> results_;
+  std::exception_ptr failure_;
 };
 
 class CompositeResult final : public Primitive {
@@ -75,16 +93,38 @@ void submit_whole(array& node, const std::shared_ptr<EvalContext>& context) {
   }
 }
 
-void submit_result(array& node, const std::shared_ptr<EvalContext>& context) {
-  auto& primitive = static_cast<CompositeResult&>(node.primitive());
-  std::optional<array> result = primitive.take();
+// False where the evaluation failed and was given up.
+bool take_result(array& node) {
+  auto result = static_cast<CompositeResult&>(node.primitive()).take();
   if (result) {
     node.copy_shared_buffer(*result);
-  } else if (!context->error.valid()) {
-    throw std::runtime_error(message(
-        "eval", "a result of a compiled function whose evaluation failed."));
+  }
+  return result.has_value();
+}
+
+[[noreturn]] void no_result() {
+  throw std::runtime_error(message(
+      "eval", "a result of a compiled function whose evaluation failed."));
+}
+
+void submit_result(array& node, const std::shared_ptr<EvalContext>& context) {
+  if (!take_result(node) && !context->error.valid()) {
+    no_result();
   }
   node.detach();
+}
+
+void run_whole(array& node) {
+  std::shared_ptr<Primitive> whole = node.primitive_ptr();
+  std::vector<array> inputs = std::move(node.inputs());
+  node.inputs().clear();
+  static_cast<Composite&>(*whole).compute(std::move(inputs));
+}
+
+void run_result(array& node) {
+  if (!take_result(node)) {
+    no_result();
+  }
 }
 
 }  // namespace
@@ -107,6 +147,25 @@ std::vector<array> composite_results(
         std::vector<array>{whole});
   }
   return results;
+}
+
+bool is_composite(const Primitive& op) {
+  return typeid(op) == typeid(Composite) ||
+         typeid(op) == typeid(CompositeResult);
+}
+
+bool run_composite(array& node) {
+  const std::type_info& type = typeid(node.primitive());
+  if (type == typeid(Composite)) {
+    run_whole(node);
+  } else if (type == typeid(CompositeResult)) {
+    run_result(node);
+  } else {
+    return false;
+  }
+  node.set_status(array::available);
+  node.detach();
+  return true;
 }
 
 bool submit_composite(

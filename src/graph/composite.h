@@ -21,6 +21,9 @@ class MLX_API CompositeWork {
   virtual std::vector<array> submit(
       std::vector<array> inputs,
       const std::shared_ptr<EvalContext>& context) = 0;
+  /// The same on a thread that executes the stream: results are there when it
+  /// returns.
+  virtual std::vector<array> compute(std::vector<array> inputs) = 0;
 };
 
 /// Nodes for the results of `work` on `inputs`, whose streams are all `s`; made
@@ -32,7 +35,14 @@ std::vector<array> composite_results(
     const std::vector<Dtype>& dtypes,
     const std::vector<array>& inputs);
 
+bool is_composite(const Primitive& op);
+
 /// Submits such a node; false if it is of another kind.
 bool submit_composite(array& node, const std::shared_ptr<EvalContext>& context);
+
+/// Runs such a node on the thread that executes its stream; false if it is of
+/// another kind. One that fails has used its inputs up: it fails the same way
+/// when it is run again.
+bool run_composite(array& node);
 
 }  // namespace mlx::core::detail

@@ -281,7 +281,9 @@ class Run {
   }
 
   void submit_node(Backend& backend, array node) {
-    if (!detail::submit_composite(node, context_)) {
+    bool as_one = backend.records(node.primitive().stream()) &&
+                  detail::submit_composite(node, context_);
+    if (!as_one) {
       backend.submit(std::move(node), context_);
     }
   }

@@ -8,6 +8,7 @@
 #include "backend/buffer.h"
 #include "backend/cpu/stream_worker.h"
 #include "backend/cpu/thread_tools.h"
+#include "graph/composite.h"
 #include "types/error.h"
 
 namespace mlx::core::cpu {
@@ -113,6 +114,9 @@ void run_alone(array& node, std::vector<array>& outputs) {
 // Derivatives will read the inputs again when the graph is kept: they are held,
 // so that no kernel takes their memory over.
 void run_node(array& node, bool keep_graph) {
+  if (mlx::core::detail::run_composite(node)) {
+    return;
+  }
   std::vector<array> outputs = node.outputs();
   std::vector<array> held;
   fetch_inputs(node);
@@ -163,7 +167,7 @@ class CpuBackend final : public Backend {
   void submit(array node, std::shared_ptr<EvalContext> context) override {
     Stream s = node.primitive().stream();
     Primitive& op = node.primitive();
-    if (!kernels().find(typeid(op))) {
+    if (!kernels().find(typeid(op)) && !mlx::core::detail::is_composite(op)) {
       submit_foreign(std::move(node), *context);
       return;
     }

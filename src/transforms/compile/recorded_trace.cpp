@@ -4,12 +4,16 @@
 #include <typeinfo>
 #include <utility>
 
+#include "mlx/compile.h"
+
 namespace mlx::core::detail {
 
 namespace {
 
 // A recording costs some microseconds a call itself.
 constexpr size_t kFewestNodes = 12;
+// Of a CPU, where a short graph costs little and can be looked at.
+constexpr size_t kFewestAtOnce = 32;
 // A recording has memory of its own; with more work than this between inputs
 // and results launches are not what takes the time.
 constexpr size_t kMostBytes = size_t(1) << 30;
@@ -40,22 +44,25 @@ size_t bytes_of(const TracedGraph& graph) {
 }
 
 bool can_be_recorded(const TracedGraph& graph) {
-  if (graph.shapeless || graph.nodes.size() < kFewestNodes ||
+  // The other modes are there to look at graphs.
+  if (compile_mode() != CompileMode::enabled || graph.shapeless ||
+      graph.nodes.size() < kFewestNodes ||
       std::any_of(graph.values.begin(), graph.values.end(), is_empty) ||
       bytes_of(graph) > kMostBytes) {
     return false;
   }
   Stream s = graph.nodes[0].primitive->stream();
   Backend& backend = get_backend(s.device.type);
-  return backend.records(s) && std::all_of(
-                                   graph.nodes.begin(),
-                                   graph.nodes.end(),
-                                   [&](const TracedNode& node) {
-                                     Primitive& op = *node.primitive;
-                                     return node.postponed == nullptr &&
-                                            !node.unfused && op.stream() == s &&
-                                            backend.has_kernel(typeid(op));
-                                   });
+  if (s.device == Device::cpu ? graph.nodes.size() < kFewestAtOnce
+                              : !backend.records(s)) {
+    return false;
+  }
+  return std::all_of(
+      graph.nodes.begin(), graph.nodes.end(), [&](const TracedNode& node) {
+        Primitive& op = *node.primitive;
+        return node.postponed == nullptr && !node.unfused && op.stream() == s &&
+               backend.has_kernel(typeid(op));
+      });
 }
 
 }  // namespace
@@ -142,7 +149,9 @@ std::vector<array> RecordedTrace::submit(
   }
   std::vector<bool> stays = compare_places(inputs);
   auto work = [&](std::vector<array> given) {
-    return run(std::move(given), context);
+    return run(std::move(given), [&](array& node) {
+      get_backend(stream_.device.type).submit(node, context);
+    });
   };
   if (runs_ < kRunsBefore || attempts_ == kMostAttempts) {
     ++runs_;
@@ -175,11 +184,15 @@ std::vector<bool> RecordedTrace::compare_places(
   return stays;
 }
 
-// Submits the nodes one by one. A value is let go with its last reader, which
-// can take over its memory.
+std::vector<array> RecordedTrace::compute(std::vector<array> inputs) {
+  Backend& backend = get_backend(stream_.device.type);
+  return run(std::move(inputs), [&](array& node) { backend.run_inline(node); });
+}
+
+// The nodes one by one. A value is let go with its last reader, which can take
+// over its memory.
 std::vector<array> RecordedTrace::run(
-    std::vector<array> inputs,
-    const std::shared_ptr<EvalContext>& context) const {
+    std::vector<array> inputs, const RunNode& run_node) const {
   Made made(graph_->values.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (is_wanted_[graph_->inputs[i]] != 0) {
@@ -187,9 +200,8 @@ std::vector<array> RecordedTrace::run(
     }
   }
   inputs.clear();
-  Backend& backend = get_backend(stream_.device.type);
   for (size_t n = 0; n < graph_->nodes.size(); ++n) {
-    run_node(n, made, backend, context);
+    make_node(n, made, run_node);
   }
   std::vector<array> results;
   results.reserve(results_.size());
@@ -199,11 +211,8 @@ std::vector<array> RecordedTrace::run(
   return results;
 }
 
-void RecordedTrace::run_node(
-    size_t n,
-    Made& made,
-    Backend& backend,
-    const std::shared_ptr<EvalContext>& context) const {
+void RecordedTrace::make_node(
+    size_t n, Made& made, const RunNode& run_node) const {
   const TracedNode& node = graph_->nodes[n];
   const std::vector<TracedValue>& values = graph_->values;
   std::vector<array> read;
@@ -223,7 +232,7 @@ void RecordedTrace::run_node(
     int v = node.outputs[0];
     array out(
         values[v].shape, values[v].dtype, node.primitive, std::move(read));
-    backend.submit(out, context);
+    run_node(out);
     made[v] = std::move(out);
     return;
   }
@@ -236,7 +245,7 @@ void RecordedTrace::run_node(
   std::vector<array> outs =
       array::make_arrays(std::move(shapes), dtypes, node.primitive, read);
   read.clear();
-  backend.submit(outs[0], context);
+  run_node(outs[0]);
   for (size_t i = 0; i < outs.size(); ++i) {
     if (is_wanted_[node.outputs[i]] != 0) {
       made[node.outputs[i]] = std::move(outs[i]);

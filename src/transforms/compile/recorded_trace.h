@@ -1,9 +1,11 @@
-// A trace whose calls are one node each: backends that gain by it record what
-// a call submits, and submit later calls as one piece.
+// A trace whose calls are one node each: a CPU runs its parts one by one,
+// backends that gain by it record what a call submits, and submit later calls
+// as one piece.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +33,7 @@ class RecordedTrace final : public CompositeWork,
   std::vector<array> submit(
       std::vector<array> inputs,
       const std::shared_ptr<EvalContext>& context) override;
+  std::vector<array> compute(std::vector<array> inputs) override;
 
  private:
   // Where an input lies.
@@ -40,18 +43,14 @@ class RecordedTrace final : public CompositeWork,
     bool operator==(const Place&) const = default;
   };
   using Made = std::vector<std::optional<array>>;
+  using RunNode = std::function<void(array&)>;
 
   RecordedTrace(std::shared_ptr<const TracedGraph> graph, Stream stream);
   void find_last_uses();
   std::vector<bool> compare_places(const std::vector<array>& inputs);
   std::vector<array> run(
-      std::vector<array> inputs,
-      const std::shared_ptr<EvalContext>& context) const;
-  void run_node(
-      size_t node,
-      Made& made,
-      Backend& backend,
-      const std::shared_ptr<EvalContext>& context) const;
+      std::vector<array> inputs, const RunNode& run_node) const;
+  void make_node(size_t node, Made& made, const RunNode& run_node) const;
 
   std::shared_ptr<const TracedGraph> graph_;
   Stream stream_;
