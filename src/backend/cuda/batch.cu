@@ -100,6 +100,28 @@ __device__ __forceinline__ void point_to_own(BatchEntry& entry) {
   }
 }
 
+// It has the least to do; the first one waits for other blocks.
+__device__ __forceinline__ bool is_last_warp() {
+  return threadIdx.x >= kWideThreads - 32;
+}
+
+// Asks for the weights of norms, which nothing else would ask for before they
+// are due. Each block does its share for all.
+__device__ __forceinline__ void prefetch_weights(
+    const WideList& list, int count) {
+  for (auto i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
+    const BatchEntry& entry = list.entries[i];
+    if (i % static_cast<int>(gridDim.x) != static_cast<int>(blockIdx.x) ||
+        entry.kind != BatchKind::rms_norm || !entry.norm.weight) {
+      continue;
+    }
+    auto type = static_cast<Dtype::Val>(entry.types[0]);
+    uint32_t size = type == Dtype::Val::float32 ? 4 : 2;
+    prefetch_bytes(
+        entry.norm.weight, 0, static_cast<uint32_t>(entry.norm.n) * size);
+  }
+}
+
 template <typename T>
 __device__ __forceinline__ void bring(const T* from, T* to, int count) {
   constexpr int kWords = sizeof(T) / sizeof(uint32_t);
@@ -123,6 +145,10 @@ __global__ void __launch_bounds__(kWideThreads, 1) run_wide(
   }
   bring(batch.entries, list.entries, count);
   __syncthreads();
+  if (is_last_warp()) {
+    prefetch_weights(list, count);
+  }
+  __syncthreads();
   if (threadIdx.x < 32) {
     list.find_mine(count);
   } else if (threadIdx.x - 32 < static_cast<unsigned>(count)) {
@@ -134,7 +160,7 @@ __global__ void __launch_bounds__(kWideThreads, 1) run_wide(
     bool ends = step == list.mine_count;
     const BatchEntry& entry = list.entries[ends ? 0 : list.mine[step]];
     int due = ends ? list.all_meetings : list.meetings[step];
-    int product = list.next_product(step);
+    int product = is_last_warp() ? list.next_product(step) : -1;
     for (; met < due; ++met) {
       barrier.arrive();
       if (product >= 0) {

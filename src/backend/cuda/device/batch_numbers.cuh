@@ -11,6 +11,17 @@ __device__ __forceinline__ void prefetch(const void* from) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
 
+/// Asks for `bytes` from `at` on, whole pieces of 16 bytes, into the L2 cache.
+__device__ __forceinline__ void prefetch_bytes(
+    const void* from, uint64_t at, uint32_t bytes) {
+  uint64_t begin = reinterpret_cast<uint64_t>(from) + at;
+  uint32_t size = (static_cast<uint32_t>(begin % 16) + bytes + 15) / 16 * 16;
+  asm volatile(
+      "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin & ~uint64_t{15}),
+      "r"(size)
+      : "memory");
+}
+
 __device__ __forceinline__ float load_float(
     const void* from, uint32_t at, uint8_t type) {
   switch (static_cast<Dtype::Val>(type)) {

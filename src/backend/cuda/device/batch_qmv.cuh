@@ -193,26 +193,27 @@ __device__ __forceinline__ void do_quantized_row(const BatchEntry& entry) {
   }
 }
 
-/// Asks for the block's share of the matrix.
+/// Asks for the block's share of the matrix. One warp calls it, a lane takes a
+/// line: the others are free to wait.
 __device__ __forceinline__ void prefetch_lines(const BatchEntry& entry) {
-  const BatchEntry::QuantizedRow& q = entry.quantized_row;
-  int64_t line_bytes = q.depth / 8 * q.bits;
-  bool halves = static_cast<Dtype::Val>(entry.types[1]) != Dtype::Val::float32;
-  int64_t scale_bytes =
-      int64_t(q.depth / 8 >> q.octet_shift) * (halves ? 2 : 4);
-  constexpr int kSector = 32;
-  auto lane = static_cast<int>(threadIdx.x % 32);
-  WarpLines mine(entry);
-  for (int64_t line = mine.first; line < entry.size; line += mine.step) {
-    auto* codes = reinterpret_cast<const char*>(q.codes) + line * line_bytes;
-    for (int64_t at = lane * kSector; at < line_bytes; at += 32 * kSector) {
-      prefetch(codes + at);
-    }
-    int64_t first = line * scale_bytes;
-    for (int64_t at = lane * kSector; at < scale_bytes; at += 32 * kSector) {
-      prefetch(static_cast<const char*>(q.scales) + first + at);
-      prefetch(static_cast<const char*>(q.biases) + first + at);
-    }
+  const BatchEntry::QuantizedRow q = entry.quantized_row;
+  auto lines = static_cast<int>(entry.size);
+  auto blocks = static_cast<int>(gridDim.x);
+  auto type = static_cast<Dtype::Val>(entry.types[1]);
+  uint32_t scale_size = type == Dtype::Val::float32 ? 4 : 2;
+  auto octets = static_cast<uint32_t>(q.depth / 8);
+  uint32_t line_bytes = octets * q.bits;
+  uint32_t scale_bytes = (octets >> q.octet_shift) * scale_size;
+  int block = static_cast<int>(blockIdx.x) - entry.first;
+  block += block < 0 ? blocks : 0;
+#pragma unroll 1
+  for (int line = block + blocks * static_cast<int>(threadIdx.x % 32);
+       line < lines;
+       line += 32 * blocks) {
+    auto at = static_cast<uint64_t>(line);
+    prefetch_bytes(q.codes, at * line_bytes, line_bytes);
+    prefetch_bytes(q.scales, at * scale_bytes, scale_bytes);
+    prefetch_bytes(q.biases, at * scale_bytes, scale_bytes);
   }
 }
 
