@@ -8,74 +8,15 @@
 #include <cmath>
 #include <random>
 
+#include "backend/cpu/compiled_testing.h"
 #include "backend/cuda/fused_steps.h"
 #include "backend/cuda/program_testing.h"
 
 namespace mlx::core::cuda {
 namespace {
 
-using Kind = FusedStep::Kind;
-
-const Dtype kTypes[] = {
-    bool_,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    int8,
-    int16,
-    int32,
-    int64,
-    float16,
-    float32,
-    float64,
-    bfloat16,
-    complex64};
-
-class Builder {
- public:
-  int input(Dtype t) {
-    program.inputs.push_back({t, Extent::element});
-    return program.num_inputs() - 1;
-  }
-  int step(ElementwiseOp op, std::vector<int> operands) {
-    FusedStep step;
-    step.kind = Kind::elementwise;
-    step.op = op;
-    step.dtype = elementwise_result_dtype(op, program.dtype(operands.back()));
-    return add(step, operands);
-  }
-  int cast(int value, Dtype t) {
-    FusedStep step;
-    step.kind = Kind::cast;
-    step.dtype = t;
-    return add(step, {value});
-  }
-  int reduce(ReduceType type, int value, Dtype t) {
-    FusedStep step;
-    step.kind = Kind::reduce;
-    step.reduce = type;
-    step.dtype = t;
-    int made = add(step, {value});
-    program.steps.back().extent = Extent::row;
-    return made;
-  }
-  void output(int value) { program.outputs.push_back(value); }
-
-  FusedProgram program;
-
- private:
-  int add(FusedStep step, const std::vector<int>& operands) {
-    step.arity = static_cast<uint8_t>(operands.size());
-    step.extent = Extent::one;
-    for (size_t k = 0; k < operands.size(); ++k) {
-      step.operands[k] = operands[k];
-      step.extent = std::max(step.extent, program.extent(operands[k]));
-    }
-    program.steps.push_back(step);
-    return program.num_inputs() + static_cast<int>(program.steps.size()) - 1;
-  }
-};
+using core::testing::all_dtypes;
+using core::testing::Program;
 
 FusedForm flat_form(const FusedProgram& program, int pack, int packs) {
   FusedForm form;
@@ -88,63 +29,29 @@ FusedForm flat_form(const FusedProgram& program, int pack, int packs) {
   return form;
 }
 
-// Every operation that takes operands of type t, each an output.
-FusedProgram all_operations(Dtype t) {
-  Builder b;
-  int x = b.input(t);
-  int y = b.input(t);
-  int condition = b.input(bool_);
-  for (int i = 0; i < kNumElementwiseOps; ++i) {
-    auto op = static_cast<ElementwiseOp>(i);
-    if (!elementwise_accepts(op, t) || elementwise_operand_dtype(op, t) != t) {
-      continue;
-    }
-    int arity = elementwise_info(op).arity;
-    b.output(
-        arity == 1   ? b.step(op, {x})
-        : arity == 2 ? b.step(op, {x, y})
-                     : b.step(op, {condition, x, y}));
-  }
-  return b.program;
-}
-
-// From every type to every other.
-FusedProgram all_casts() {
-  Builder b;
-  for (Dtype t : kTypes) {
-    b.input(t);
-  }
-  for (int from = 0; from < kNumDtypes; ++from) {
-    for (Dtype to : kTypes) {
-      b.output(b.cast(from, to));
-    }
-  }
-  return b.program;
-}
-
 TEST(FusedText, NamesFormulasOnce) {
-  Builder b;
+  Program b;
   int x = b.input(float32);
   b.output(b.step(ElementwiseOp::add, {b.step(ElementwiseOp::add, {x, x}), x}));
-  std::string text = fused_formulas(b.program);
+  std::string text = fused_formulas(b.get());
   EXPECT_EQ(text.find("do_add_float"), text.rfind("do_add_float"));
   EXPECT_NE(text.find("a + b"), std::string::npos);
 }
 
 TEST(FusedText, SignedIntegersWrap) {
-  Builder b;
+  Program b;
   int x = b.input(int32);
   b.output(b.step(ElementwiseOp::multiply, {x, x}));
   EXPECT_NE(
-      fused_formulas(b.program).find("using T = uint32_t"), std::string::npos);
+      fused_formulas(b.get()).find("using T = uint32_t"), std::string::npos);
 }
 
 TEST(FusedText, HalvesAreRoundedAfterEveryStep) {
-  Builder b;
+  Program b;
   int x = b.input(float16);
   int y = b.step(ElementwiseOp::add, {x, x});
   b.output(b.step(ElementwiseOp::multiply, {y, x}));
-  std::string text = fused_text(b.program, flat_form(b.program, 8, 1));
+  std::string text = fused_text(b.get(), flat_form(b.get(), 8, 1));
   EXPECT_NE(text.find("const half h1 = convert<half>("), std::string::npos);
   EXPECT_NE(text.find("const float v1 = to_compute(h1);"), std::string::npos);
 }
@@ -266,19 +173,53 @@ TEST(FusedText, PowersOfTwoDivideByProducts) {
 }
 
 TEST(FusedText, ShapesAreNoPartOfIt) {
-  Builder b;
+  Program b;
   int x = b.input(float32);
   b.output(b.step(ElementwiseOp::exp, {x}));
-  FusedForm form = flat_form(b.program, 4, 2);
-  EXPECT_EQ(fused_text(b.program, form), fused_text(b.program, form));
+  FusedForm form = flat_form(b.get(), 4, 2);
+  EXPECT_EQ(fused_text(b.get(), form), fused_text(b.get(), form));
   FusedForm wide = form;
   wide.wide = true;
-  EXPECT_NE(fused_text(b.program, form), fused_text(b.program, wide));
+  EXPECT_NE(fused_text(b.get(), form), fused_text(b.get(), wide));
 }
 
 #ifdef MLX_HAVE_NVRTC
 
-class FusedTextOf : public testing::TestWithParam<Dtype> {};
+// Every operation that takes operands of type t, each an output.
+FusedProgram all_operations(Dtype t) {
+  Program b;
+  int x = b.input(t);
+  int y = b.input(t);
+  int condition = b.input(bool_);
+  for (int i = 0; i < kNumElementwiseOps; ++i) {
+    auto op = static_cast<ElementwiseOp>(i);
+    if (!elementwise_accepts(op, t) || elementwise_operand_dtype(op, t) != t) {
+      continue;
+    }
+    int arity = elementwise_info(op).arity;
+    b.output(
+        arity == 1   ? b.step(op, {x})
+        : arity == 2 ? b.step(op, {x, y})
+                     : b.step(op, {condition, x, y}));
+  }
+  return b.get();
+}
+
+// From every type to every other.
+FusedProgram all_casts() {
+  Program b;
+  for (Dtype t : all_dtypes()) {
+    b.input(t);
+  }
+  for (int from = 0; from < kNumDtypes; ++from) {
+    for (Dtype to : all_dtypes()) {
+      b.output(b.cast(from, to));
+    }
+  }
+  return b.get();
+}
+
+class FusedTextOf : public ::testing::TestWithParam<Dtype> {};
 
 TEST_P(FusedTextOf, AllOperationsCompile) {
   FusedProgram program = all_operations(GetParam());
@@ -288,8 +229,8 @@ TEST_P(FusedTextOf, AllOperationsCompile) {
 INSTANTIATE_TEST_SUITE_P(
     AllTypes,
     FusedTextOf,
-    testing::ValuesIn(kTypes),
-    [](const testing::TestParamInfo<Dtype>& info) {
+    ::testing::ValuesIn(all_dtypes()),
+    [](const ::testing::TestParamInfo<Dtype>& info) {
       return std::string(fused_type(info.param));
     });
 
@@ -308,19 +249,19 @@ TEST(FusedText, PairsOfHalvesCompile) {
 }
 
 TEST(FusedText, SumsOfHalvesAreTakenInPairs) {
-  Builder b;
+  Program b;
   int x = b.input(bfloat16);
   int y = b.input(float32);
   int sum = b.step(ElementwiseOp::add, {x, x});
   b.output(b.step(ElementwiseOp::multiply, {b.cast(sum, float32), y}));
   b.output(b.cast(y, bfloat16));
-  std::string text = fused_text(b.program, flat_form(b.program, 4, 1));
+  std::string text = fused_text(b.get(), flat_form(b.get(), 4, 1));
   EXPECT_NE(text.find("w2 = add_pairs<bhalf>(w0, w0)"), std::string::npos);
   EXPECT_NE(
       text.find("v4_1 = do_multiply_float(v3_1, v1_1)"), std::string::npos);
   EXPECT_NE(text.find("w5 = round_pair<bhalf>("), std::string::npos);
   EXPECT_EQ(complaint(text), "");
-  text = fused_text(b.program, flat_form(b.program, 1, 1));
+  text = fused_text(b.get(), flat_form(b.get(), 1, 1));
   EXPECT_EQ(text.find("add_pairs<"), std::string::npos);
 }
 
@@ -362,7 +303,7 @@ FusedForm random_form(const FusedProgram& program, std::mt19937& rng) {
 TEST(FusedText, LayoutsCompile) {
   std::mt19937 rng(1);
   for (int run = 0; run < 8; ++run) {
-    Builder b;
+    Program b;
     int x = b.input(float32);
     int h = b.input(bfloat16);
     int flag = b.input(bool_);
@@ -373,23 +314,22 @@ TEST(FusedText, LayoutsCompile) {
     b.output(b.step(ElementwiseOp::divide, {chosen, x}));
     b.output(b.step(ElementwiseOp::negative, {whole}));
     b.output(b.step(ElementwiseOp::multiply, {h, h}));
-    EXPECT_EQ(
-        complaint(fused_text(b.program, random_form(b.program, rng))), "");
+    EXPECT_EQ(complaint(fused_text(b.get(), random_form(b.get(), rng))), "");
   }
 }
 
 TEST(FusedText, ManyArgumentsCompile) {
-  Builder b;
+  Program b;
   int x = b.input(float32);
   b.output(b.step(ElementwiseOp::negative, {x}));
-  FusedForm form = flat_form(b.program, 4, 2);
+  FusedForm form = flat_form(b.get(), 4, 2);
   form.many = 128;
-  EXPECT_EQ(complaint(fused_text(b.program, form)), "");
+  EXPECT_EQ(complaint(fused_text(b.get(), form)), "");
 }
 
 // Softmax of scaled rows, with their largest elements and a mean square.
 FusedProgram rows_program(Dtype t) {
-  Builder b;
+  Program b;
   int x = b.input(t);
   int scale = b.input(t);
   int weight = b.input(t);
@@ -405,7 +345,7 @@ FusedProgram rows_program(Dtype t) {
   b.output(top);
   b.output(square);
   b.output(b.step(ElementwiseOp::negative, {weight}));
-  return b.program;
+  return b.get();
 }
 
 TEST(FusedText, RowsCompile) {
@@ -429,12 +369,12 @@ TEST(FusedText, RowsCompile) {
 
 // Every reduction of every type, of elements that are one for all.
 TEST(FusedText, AllReductionsCompile) {
-  Builder b;
+  Program b;
   FusedForm form;
   form.kind = FusedForm::Kind::held;
   form.axes = 1;
   form.layouts = 2;
-  for (Dtype t : kTypes) {
+  for (Dtype t : all_dtypes()) {
     b.input(t);
     form.inputs.push_back({FusedRead::pieces, 0});
   }
@@ -442,11 +382,11 @@ TEST(FusedText, AllReductionsCompile) {
     for (int i = 0; i < 6; ++i) {
       auto type = static_cast<ReduceType>(i);
       bool is_logic = type == ReduceType::all || type == ReduceType::any;
-      b.output(b.reduce(type, x, is_logic ? bool_ : kTypes[x]));
+      b.output(b.reduce(type, x, is_logic ? bool_ : all_dtypes()[x]));
       form.outputs.push_back({1, 2, true});
     }
   }
-  EXPECT_EQ(complaint(fused_text(b.program, form)), "");
+  EXPECT_EQ(complaint(fused_text(b.get(), form)), "");
 }
 
 #endif
