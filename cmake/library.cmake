@@ -22,6 +22,12 @@ target_compile_features(mlx PUBLIC cxx_std_20)
 target_link_libraries(mlx PRIVATE Threads::Threads ${CMAKE_DL_LIBS}
                                   nlohmann_json::nlohmann_json)
 
+if(MLX_GUARD_PAGES)
+  set_property(
+    SOURCE ${PROJECT_SOURCE_DIR}/src/backend/cpu/allocator.cpp APPEND
+    PROPERTY COMPILE_DEFINITIONS MLX_GUARD_PAGES)
+endif()
+
 add_library(mlx_options INTERFACE)
 target_compile_options(mlx_options INTERFACE -Wall -Wextra)
 if(MLX_SANITIZE)

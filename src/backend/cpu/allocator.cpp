@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -26,6 +27,19 @@
 
 namespace mlx::core::cpu {
 namespace {
+
+// For finding bugs: each block ends at a page that nobody may touch and goes
+// back to the system at once, so that reading or writing beyond it, or after
+// it was freed, ends the process at the place.
+#ifdef MLX_GUARD_PAGES
+constexpr bool guarded = true;
+#else
+constexpr bool guarded = false;
+#endif
+// Of guarded blocks: that of the largest type, so that nothing lies between
+// the last element and the page.
+constexpr size_t guarded_alignment = 8;
+constexpr size_t page = 4096;
 
 constexpr size_t alignment = 64;
 constexpr size_t large_alignment = 128;
@@ -45,6 +59,39 @@ bool is_from_arena(size_t bytes) {
 #else
   return bytes >= Arena::least && bytes <= Arena::most;
 #endif
+}
+
+constexpr size_t whole_pages(size_t bytes) {
+  return (bytes + page - 1) / page * page;
+}
+
+// `bytes` at the end of pages of their own between two that cannot be touched.
+// They hold a pattern, so that results that were never written are seen.
+void* map_guarded(size_t bytes) {
+  size_t open = whole_pages(bytes);
+  void* got = mmap(
+      nullptr,
+      open + 2 * page,
+      PROT_NONE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+      -1,
+      0);
+  if (got == MAP_FAILED) {
+    return nullptr;
+  }
+  char* data = static_cast<char*>(got) + page;
+  if (mprotect(data, open, PROT_READ | PROT_WRITE) != 0) {
+    munmap(got, open + 2 * page);
+    return nullptr;
+  }
+  std::memset(data, 0xa5, open);
+  return data + open - bytes;
+}
+
+void unmap_guarded(void* block, size_t bytes) {
+  char* end = static_cast<char*>(block) + bytes;
+  size_t open = whole_pages(bytes);
+  munmap(end - open - page, open + 2 * page);
 }
 
 }  // namespace
@@ -72,6 +119,10 @@ allocator::Buffer CpuAllocator::malloc(size_t size) {
     fail(size);
   }
   auto wanted = SizeClass::of(size);
+  if constexpr (guarded) {
+    wanted.bytes = (std::max(size, size_t(1)) + guarded_alignment - 1) /
+                   guarded_alignment * guarded_alignment;
+  }
   Block* block;
   {
     std::lock_guard guard(lock_);
@@ -108,7 +159,7 @@ void CpuAllocator::free(allocator::Buffer buffer) {
     std::lock_guard guard(lock_);
     active_.store(active_.load(relaxed) - bytes, relaxed);
     size_t limit = cache_limit_.load(relaxed);
-    if (bytes > limit) {
+    if (guarded || bytes > limit) {
       block->older = nullptr;
       leaving = block;
     } else {
@@ -287,7 +338,7 @@ CpuAllocator::Block* CpuAllocator::fresh(SizeClass wanted, size_t size) {
 CpuAllocator::Block* CpuAllocator::from_system(SizeClass wanted) {
   size_t bytes = wanted.bytes;
   Block* block;
-  if (bytes <= in_front_most) {
+  if (!guarded && bytes <= in_front_most) {
     size_t all = sizeof(Block) + bytes;
     void* memory = is_from_arena(bytes) ? arena().take(all)
                                         : std::aligned_alloc(alignment, all);
@@ -297,7 +348,8 @@ CpuAllocator::Block* CpuAllocator::from_system(SizeClass wanted) {
     block = new (memory) Block;
     block->host = block + 1;
   } else {
-    void* data = bytes < SizeClass::large
+    void* data = guarded ? map_guarded(bytes)
+                 : bytes < SizeClass::large
                      ? std::aligned_alloc(large_alignment, bytes)
                      : map_aligned(bytes, huge_page);
     if (data == nullptr) {
@@ -313,6 +365,11 @@ CpuAllocator::Block* CpuAllocator::from_system(SizeClass wanted) {
 
 void CpuAllocator::to_system(Block* block) {
   ASAN_UNPOISON_MEMORY_REGION(block->host, block->bytes);
+  if constexpr (guarded) {
+    unmap_guarded(block->host, block->bytes);
+    delete block;
+    return;
+  }
   if (is_from_arena(block->bytes)) {
     arena().give_back(block, sizeof(Block) + block->bytes);
     return;
