@@ -31,6 +31,7 @@ size_t DetourSearch::cost(const End& end) const {
 bool DetourSearch::goes_to(
     End& end, const End& other, int from, int neighbour) {
   ++end.looked_at;
+  ++looked_at_;
   int next = first_of(neighbour);
   if (found_by_[next] == other.mark) {
     bool directly = from == end.start && next == other.start;

@@ -26,6 +26,9 @@ class DetourSearch {
   /// yet, so no path comes back from them.
   bool exists(int a, int b, int last);
 
+  /// Of all searches, how many neighbours they went to.
+  size_t looked_at() const { return looked_at_; }
+
  private:
   /// Groups are entered and left as one, their first node stands for them.
   struct End {
@@ -46,6 +49,7 @@ class DetourSearch {
 
   const TracedGraph& graph_;
   const Grouping& grouping_;
+  size_t looked_at_ = 0;
   unsigned marks_ = 0;
   /// By node, the mark of the end that came to it last.
   std::vector<unsigned> found_by_;

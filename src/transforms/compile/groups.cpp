@@ -69,6 +69,7 @@ class GroupFinder {
         place(static_cast<int>(n));
       }
     }
+    found_.looked_at = detours_.looked_at();
     drop_small_groups();
     for (NodeGroup& group : found_.groups) {
       std::sort(group.nodes.begin(), group.nodes.end());

@@ -31,6 +31,8 @@ struct Grouping {
   /// By node, -1 for those that stay alone.
   std::vector<int> group_of;
   std::vector<NodeGroup> groups;
+  /// What finding them took: how many nodes searches for paths went to.
+  size_t looked_at = 0;
 
   /// By value, as of the graph.
   std::vector<std::vector<int>> users;
