@@ -14,20 +14,25 @@ namespace mlx::core {
 
 /// How much is done with a traced function.
 enum class CompileMode {
-  /// compile() returns the function itself.
+  /// Compiled functions run as they are.
   disabled,
   /// Fused, but equal nodes and copies stay.
   no_simplify,
   /// Made smaller, but not fused.
   no_fuse,
+  /// Both.
   enabled
 };
 
 /// A function that does what `fun` does. `fun` runs once for each set of input
 /// shapes and types and must depend on its inputs alone; what it does besides
-/// building arrays happens only then. With `shapeless` one trace serves all
-/// shapes of the same number of dimensions: raises std::invalid_argument when
-/// called if an operation does not know its shape for other inputs.
+/// building arrays happens only then. The 256 traces that were used last are
+/// kept. With `shapeless` one trace serves all shapes of the same number of
+/// dimensions; lengths that `fun` itself reads stay those of the first call.
+///
+/// The result raises std::invalid_argument when `fun` evaluates an array, uses
+/// one of another trace or an argument that it did not take from its arguments,
+/// or, with `shapeless`, an operation does not know its shape for other inputs.
 ///
 /// The environment variable MLX_COMPILE_VERBOSE, set to anything, prints each
 /// trace to the standard error stream: what was fused, and why a part ends
@@ -52,6 +57,7 @@ std::function<std::vector<array>(const std::vector<array>&)> compile(
 MLX_API void disable_compile();
 /// Turns it on again, over MLX_DISABLE_COMPILE in the environment.
 MLX_API void enable_compile();
+/// How much is done from now on; functions are traced anew for another mode.
 MLX_API void set_compile_mode(CompileMode mode);
 
 namespace detail {
