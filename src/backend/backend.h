@@ -67,6 +67,11 @@ class Backend {
       const std::vector<array>& inputs,
       std::vector<array>& outputs) = 0;
 
+  /// Whether an operation along rows (softmax, a norm) of an array of this
+  /// shape is left to its own kernel when others around it are fused, where it
+  /// could be taken apart and be computed with them.
+  virtual bool keeps_whole(const Primitive& op, const Shape& shape) const = 0;
+
   /// Computes one node now, on the calling thread, or submits it to its
   /// stream without waiting.
   virtual void run_inline(array& node) = 0;

@@ -159,6 +159,11 @@ class CpuBackend final : public Backend {
     kernel(op, inputs, outputs);
   }
 
+  // A pass over memory is what costs here, and a fused part saves one.
+  bool keeps_whole(const Primitive&, const Shape&) const override {
+    return false;
+  }
+
   void run_inline(array& node) override {
     Executing scope(node.primitive().stream());
     run_node(node, node.is_tracer());

@@ -81,7 +81,8 @@ bool note_attention(const AttentionProblem& p, Dtype dtype, Encoder& e) {
                        static_cast<int64_t>(dtype.size());
   int64_t most =
       p.mask_kind == MaskKind::boolean ? kBatchMaskedKeys : kBatchKeys;
-  if (!fits_a_list(p, dtype) || heads * head_bytes > most || !e.can_batch()) {
+  if (!fits_a_list(p, dtype) || heads * head_bytes > most ||
+      !e.can_batch_wide()) {
     return false;
   }
   int64_t splits = 1;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "backend/cuda/compiled.h"
 #include "backend/cuda/extension.h"
 #include "backend/cuda/recording.h"
 #include "backend/extension_encoder.h"
@@ -210,6 +211,10 @@ class CudaBackend final : public Backend {
     std::lock_guard lock(e.mutex());
     e.set_op(op.name());
     kernel(op, inputs, outputs, e);
+  }
+
+  bool keeps_whole(const Primitive& op, const Shape& shape) const override {
+    return better_alone(op, shape);
   }
 
   void run_inline(array& node) override {

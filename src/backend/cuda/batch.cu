@@ -1,11 +1,13 @@
 // The kernels that go through a list of small operations: one block that does
 // narrow entries, results of one being seen by the next because all threads
-// meet in between; or a block of each multiprocessor for lists with wide ones.
+// meet in between, which may take its place early (device/overlap.cuh); or a
+// block of each multiprocessor for lists with wide ones.
 #include "backend/cuda/batch.h"
 #include "backend/cuda/device/batch_attention.cuh"
 #include "backend/cuda/device/batch_narrow.cuh"
 #include "backend/cuda/device/batch_qmv.cuh"
 #include "backend/cuda/device/grid_barrier.cuh"
+#include "backend/cuda/device/overlap.cuh"
 
 namespace mlx::core::cuda {
 
@@ -14,6 +16,7 @@ namespace {
 template <int capacity>
 __global__ void __launch_bounds__(kNarrowThreads)
     run_narrow(int count, const __grid_constant__ Batch<capacity> batch) {
+  begin_after();
   for (int i = 0; i < count; ++i) {
     do_narrow(batch.entries[i]);
     __syncthreads();

@@ -29,4 +29,8 @@ void compiled_by_steps(
     std::vector<array>& outputs,
     Encoder& e);
 
+/// Whether a softmax or norm of an array of this shape is faster by itself than
+/// in a fused part.
+bool better_alone(const Primitive& op, const Shape& shape);
+
 }  // namespace mlx::core::cuda

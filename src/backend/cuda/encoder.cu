@@ -315,6 +315,11 @@ void Encoder::launch_kernel(
         "a launch");
     return;
   }
+  check(start_early(kernel, grid, block, shared, args), "a launch");
+}
+
+cudaError_t Encoder::start_early(
+    const void* kernel, dim3 grid, dim3 block, size_t shared, void** args) {
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -325,7 +330,7 @@ void Encoder::launch_kernel(
   config.stream = stream_;
   config.attrs = &early;
   config.numAttrs = 1;
-  check(cudaLaunchKernelExC(&config, kernel, args), "a launch");
+  return cudaLaunchKernelExC(&config, kernel, args);
 }
 
 void Encoder::batch(const BatchEntry& entry) {
@@ -362,7 +367,7 @@ void Encoder::launch_batch() {
                       ? reinterpret_cast<const void*>(batch_kernel_few())
                       : reinterpret_cast<const void*>(batch_kernel_narrow());
     void* arguments[] = {&count, list_.entries()};
-    status = cudaLaunchKernel(kernel, 1, kNarrowThreads, arguments, 0, stream_);
+    status = start_early(kernel, 1, kNarrowThreads, 0, arguments);
   }
   list_.clear();
   lane_->has_unlaunched.store(false, std::memory_order_relaxed);

@@ -68,7 +68,7 @@ bool note_row(const QmmArgs& args, Encoder& e) {
   auto codes = reinterpret_cast<uintptr_t>(w.codes);
   if (args.rows != 1 || !args.transpose || args.col_stride != 1 ||
       w.cols > kBatchDepth || w.rows * w.cols / 8 * w.bits > kBatchCodes ||
-      x % 16 != 0 || (w.bits == 8 && codes % 8 != 0) || !e.can_batch()) {
+      x % 16 != 0 || (w.bits == 8 && codes % 8 != 0) || !e.can_batch_wide()) {
     return false;
   }
   BatchEntry entry{};

@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <typeinfo>
 
+#include "backend/backend.h"
 #include "ops/elementwise_primitive.h"
 #include "ops/row_wise.h"
-#include "ops/softmax.h"
 #include "ops/views.h"
 #include "transforms/compile/traced_graph.h"
 
 namespace mlx::core::detail {
 
 namespace {
-
-// On a GPU small norms go into one launch with other small operations, and the
-// kernel for softmax alone is faster than one made for a part (0.67 of it on an
-// H200), which takes more than a pass that is saved gives.
-constexpr size_t kFewElements = 8192;
 
 class Expander {
  public:
@@ -51,24 +46,16 @@ class Expander {
   bool has_neighbour(const TracedNode& node) const {
     const TracedValue& in = graph_.values[node.inputs[0]];
     int out = node.outputs[0];
+    Primitive& p = *node.primitive;
+    const Backend& backend = get_backend(p.device().type);
     if (!suits_rows(graph_, in) || in.shape != graph_.values[out].shape ||
-        better_alone(node, in)) {
+        backend.keeps_whole(p, in.shape)) {
       return false;
     }
     return (in.node >= 0 && elementwise_[in.node] != 0) ||
            std::any_of(users_[out].begin(), users_[out].end(), [&](int user) {
              return elementwise_[user] != 0;
            });
-  }
-
-  static bool better_alone(const TracedNode& node, const TracedValue& in) {
-    Primitive& p = *node.primitive;
-    size_t size = 1;
-    for (ShapeElem n : in.shape) {
-      size *= static_cast<size_t>(n);
-    }
-    return p.device() == Device::gpu &&
-           (typeid(p) == typeid(Softmax) || size <= kFewElements);
   }
 
   TracedGraph composed(const RowWise& op, const TracedNode& node) const {

@@ -19,7 +19,8 @@
 //   events, other streams behind an event) waits for the whole kernel.
 // - A first-level cache is emptied when a kernel begins; what was read since
 //   then on behalf of the kernel before is none of its results, for these
-//   kernels do not read what they write. So nothing stale is found in it.
+//   kernels do not read what other blocks of theirs write (a list is one block
+//   and reads its own). So nothing stale is found in it.
 // - No block waits for one that has no place: the next kernel begins when the
 //   last block of this one has its place.
 // - In a recording the launch becomes a programmatic edge between two kernels,

@@ -25,6 +25,7 @@
 #pragma once
 
 #include "backend/cuda/device/mma.cuh"
+#include "backend/cuda/device/overlap.cuh"
 #include "backend/cuda/device/qmv_lane.cuh"
 
 namespace mlx::core::cuda {
@@ -204,11 +205,8 @@ __global__ void __maxnreg__((kQmvRegisters<Rows, Tiles>)) qmv(QmvParams<T> p) {
   QmvCodes<Bits, Group, Rows, kStrips> from;
   QmvPlace<T, Rows, Tiles> place;
   begin_qmv<T>(p, first, from, place);
-#pragma unroll
-  for (int t = 0; t < S::ring; ++t) {
-    from.ask(t);
-  }
-  place.ask_for_numbers();
+  // Nothing is asked for before: that takes longer than it saves (1746 in place
+  // of 1905 GB/s of codes, H200).
   begin_after(from.lines, place.scales, place.x);
   uint32_t codes[S::ring][2 * kStrips][S::words] = {};
 #pragma unroll

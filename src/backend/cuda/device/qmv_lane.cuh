@@ -3,7 +3,6 @@
 #pragma once
 
 #include "backend/cuda/device/codes.cuh"
-#include "backend/cuda/device/overlap.cuh"
 
 namespace mlx::core::cuda {
 
@@ -92,16 +91,6 @@ struct QmvCodes {
     }
   }
 
-  /// Asks for what load t will read, or its beginning.
-  __device__ __forceinline__ void ask(int t) const {
-    if (t * 4 * S::codes < left) {
-#pragma unroll
-      for (const uint32_t* line : lines) {
-        ask_for(line + t * 4 * S::codes / 32 * Bits);
-      }
-    }
-  }
-
   __device__ __forceinline__ void advance(int codes) {
 #pragma unroll
     for (const uint32_t*& line : lines) {
@@ -157,16 +146,6 @@ struct QmvPlace {
       }
     }
     return to;
-  }
-
-  __device__ __forceinline__ void ask_for_numbers() const {
-    if (groups_left > 0) {
-#pragma unroll
-      for (int line : to_line) {
-        ask_for(scales + line);
-        ask_for(scales + line + biases);
-      }
-    }
   }
 
   /// Asks for 1 KB of the only row, `codes` further on, while codes are on
