@@ -241,7 +241,7 @@ def test_types_of_values() -> None:
         mx.array([True, False]),
         (True, 0),
         [0.5],
-        object(),
+        pytest.param(object(), id="object"),
     ],
     ids=str,
 )
