@@ -20,6 +20,25 @@ bool holds(const std::vector<Block*>& blocks, const Block* block) {
   return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
+/// While work is recorded, memory that it lets go is still to be used by it:
+/// the lock keeps it from this stream's other threads, this from other streams.
+class NotLaunched {
+ public:
+  explicit NotLaunched(Encoder& home) : lane_(home.lane()) {
+    home.stream();
+    set(true);
+  }
+  ~NotLaunched() { set(false); }
+  NotLaunched(const NotLaunched&) = delete;
+  NotLaunched& operator=(const NotLaunched&) = delete;
+
+ private:
+  void set(bool yes) {
+    lane_.has_unlaunched.store(yes, std::memory_order_relaxed);
+  }
+  Lane& lane_;
+};
+
 }  // namespace
 
 Recorded CudaRecording::record(
@@ -29,6 +48,8 @@ Recorded CudaRecording::record(
     const SubmitWork& work) {
   Encoder& home = encoder(s);
   auto made = std::make_shared<CudaRecording>(home);
+  std::lock_guard lock(home.mutex());
+  home.set_op("recorded");
   std::vector<array> given = made->place_inputs(inputs, stays);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (stays[i]) {
@@ -36,9 +57,8 @@ Recorded CudaRecording::record(
       array gone = std::move(inputs[i]);
     }
   }
+  NotLaunched not_launched(home);
   std::vector<array> results = made->capture(s, std::move(given), work);
-  std::lock_guard lock(home.mutex());
-  home.set_op("recorded");
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!stays[i]) {
       made->copy_in(inputs[i], *made->inputs_[i].copy);
@@ -67,8 +87,6 @@ CudaRecording::~CudaRecording() {
 // What the work gets: the inputs that stay themselves, room for others.
 std::vector<array> CudaRecording::place_inputs(
     const std::vector<array>& inputs, const std::vector<bool>& stays) {
-  std::lock_guard lock(home_.mutex());
-  home_.set_op("record");
   std::vector<array> given;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const array& in = inputs[i];
