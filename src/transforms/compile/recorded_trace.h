@@ -20,8 +20,9 @@ namespace mlx::core::detail {
 class RecordedTrace final : public CompositeWork,
                             public std::enable_shared_from_this<RecordedTrace> {
  public:
-  /// Null where the graph's calls have to be nodes each: shapes are not final,
-  /// it is short, or its nodes are not one recording backend's.
+  /// Null where the graph's operations have to be nodes each: another mode of
+  /// compile is on, shapes are not final, it is short or its values are large,
+  /// or a node is of another stream or has no kernel of the stream's backend.
   static std::shared_ptr<RecordedTrace> make(
       std::shared_ptr<const TracedGraph> graph);
 
