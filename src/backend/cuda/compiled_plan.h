@@ -1,5 +1,5 @@
-// A call of a fused part: how its arrays lie, what the kernel is told, and the
-// kernels that were made for the program.
+// A call of a fused part: what the kernel is told, and the kernels that were
+// made for the program.
 #pragma once
 
 #include <memory>
@@ -8,22 +8,10 @@
 #include <vector>
 
 #include "backend/cuda/encoder.h"
+#include "backend/cuda/fused_layouts.h"
 #include "backend/cuda/fused_text.h"
 
 namespace mlx::core::cuda {
-
-inline size_t element_count(const Shape& shape) {
-  size_t count = 1;
-  for (ShapeElem n : shape) {
-    count *= static_cast<size_t>(n);
-  }
-  return count;
-}
-
-/// One element, perhaps repeated.
-inline bool is_number(const array& a) {
-  return a.size() == 1 || a.data_size() == 1;
-}
 
 inline bool is_aligned(uint64_t address, size_t bytes) {
   return address % bytes == 0;
@@ -37,37 +25,6 @@ void allocate_outputs(
     const array* layout,
     std::vector<array>& outputs,
     Encoder& e);
-
-/// The axes of an iteration shape, merged where all arrays walk them as one,
-/// and the strides of those that do not lie in its order. Fills in the layouts
-/// of a form.
-class FusedLayouts {
- public:
-  FusedLayouts() = default;
-  /// With `keeps_last` the last axis is not merged with others.
-  FusedLayouts(
-      const Shape& shape,
-      const std::vector<array>& inputs,
-      const std::vector<array>& outputs,
-      FusedForm& form,
-      bool keeps_last = false);
-
-  /// Elements that 32 bits count, blocks' ends included.
-  static constexpr size_t kMostNarrow = (size_t(1) << 31) - (1 << 20);
-
-  const Shape& sizes() const { return sizes_; }
-  /// How N elements along the last axis are read.
-  FusedRead read_of(int layout, int pack, bool is_aligned) const;
-  void append_to(std::vector<uint64_t>& words, int axes) const;
-
- private:
-  uint16_t layout_of(const Strides& strides);
-  bool is_narrow(size_t size) const;
-
-  Shape sizes_;
-  Strides dense_;
-  std::vector<Strides> layouts_;
-};
 
 /// Kernels of one program. A call differs from the one before in its form only
 /// when its arrays lie differently.

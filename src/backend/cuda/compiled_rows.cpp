@@ -134,11 +134,6 @@ void compiled_rows(
   FusedForm& form = call.form;
   FusedLayouts layouts(shape, inputs, outputs, form, true);
   size_t size = element_count(shape);
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    const array& out = outputs[k];
-    form.outputs[k].is_row =
-        out.size() != size && (out.ndim() == 0 || out.shape().back() == 1);
-  }
   int64_t length = shape.back();
   auto rows = static_cast<int64_t>(size) / length;
   RowNeeds needs = needs_of(program, inputs, outputs, layouts, form);

@@ -335,10 +335,12 @@ std::string fused_arguments(
   int axes = form.axes;
   if (axes > 0) {
     put(text, "  Divisor sizes[", axes, "];\n");
-    if (form.layouts > 0) {
-      int strides = form.kind == FusedForm::Kind::elements ? axes : axes + 1;
-      put(text, "  int64_t strides[", form.layouts, "][", strides, "];\n");
-    }
+  }
+  // Of rows also from one element to the next, which is all that a single row
+  // has.
+  int strides = form.kind == FusedForm::Kind::elements ? axes : axes + 1;
+  if (form.layouts > 0) {
+    put(text, "  int64_t strides[", form.layouts, "][", strides, "];\n");
   }
   text += "};\n";
   if (form.many > 0) {
@@ -353,7 +355,9 @@ std::string fused_locate(
     const char* number,
     const std::vector<std::string>& offsets) {
   std::string text;
-  put(text, "      Index left = ", number, ";\n");
+  if (form.axes > 0) {
+    put(text, "      Index left = ", number, ";\n");
+  }
   for (const std::string& offset : offsets) {
     put(text, "      ", offset, " = 0;\n");
   }
