@@ -3,6 +3,7 @@
 #include "backend/cpu/compiled_call.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "backend/cpu/scratch.h"
@@ -21,6 +22,10 @@ constexpr size_t kBufferBytes = 20 << 10;
 // The buffers may leave the first cache.
 constexpr size_t kLongBlock = 4096;
 constexpr size_t kLongBufferBytes = 80 << 10;
+// Where chains need no buffers, blocks are only what is handed on at a time: a
+// chain costs as much to begin as 20 elements of it. As long as there are so
+// many blocks, all threads end at the same time.
+constexpr size_t kManyBlocks = 256;
 // Bytes that a chain asks for ahead, which carries it over the ends of pages,
 // where the prefetchers of the machine have to start anew.
 constexpr size_t kAhead = 1024;
@@ -35,6 +40,15 @@ bool is_gathered(const FusedCall& call, size_t input) {
 
 size_t padded(size_t bytes) {
   return (bytes + 63) / 64 * 64 + kSkew;
+}
+
+// The inverse of a power of two, or 0 where it is not a normal number or y not
+// a power of two.
+float exact_inverse(float y) {
+  uint32_t bits = std::bit_cast<uint32_t>(y);
+  uint32_t exponent = (bits << 1) >> 24;
+  bool exists = (bits & 0x7fffffu) == 0 && exponent - 1 < 253;
+  return exists ? std::bit_cast<float>(0x7f000000u - bits) : 0.0f;
 }
 
 }  // namespace
@@ -58,7 +72,7 @@ void FusedCall::begin() {
   }
 }
 
-size_t fused_block_size(const FusedCall& call) {
+size_t fused_block_size(const FusedCall& call, size_t size) {
   size_t bytes = 0;
   for (uint8_t width : call.part.block_widths) {
     bytes += width;
@@ -70,6 +84,7 @@ size_t fused_block_size(const FusedCall& call) {
     bytes += is_gathered(call, i) ? call.inputs[i].item_size() : 0;
   }
   bool is_long = call.part.has_many_streams && !call.part.key.by_rows;
+  is_long = is_long || (bytes == 0 && size >= kLongBlock * kManyBlocks);
   size_t most = is_long ? kLongBlock : kBlock;
   size_t room = is_long ? kLongBufferBytes : kBufferBytes;
   size_t block = bytes == 0 ? most : room / bytes;
@@ -94,7 +109,8 @@ FusedFrame::FusedFrame(
           moves ? size_t(stage.width) : 0,
           !stage.is_last_read ? 0
           : row > 0           ? row * stage.width
-                              : kAhead};
+                              : kAhead,
+          0.0f};
       if (stage.streaming && is_direct(stage.at)) {
         // Of two joined stages the first one has the code.
         size_t code = stage.run ? k : k - 1;
@@ -175,6 +191,10 @@ void FusedFrame::run_stages(const FusedChain& chain, size_t n) {
   ChainStage* stages = stages_ + chain.first;
   for (size_t k = 0; k < chain.stages.size(); ++k) {
     stages[k].at = table_[chain.stages[k].at];
+    if (chain.stages[k].is_divisor) {
+      stages[k].inverse =
+          exact_inverse(*static_cast<const float*>(stages[k].at));
+    }
   }
   size_t whole = n / chain_group() * chain_group();
   run_chain(stages, chain.stages.size(), whole);
@@ -247,7 +267,7 @@ void run_flat(FusedCall& call, size_t size) {
   if (pass.elements.empty()) {
     return;
   }
-  size_t block = fused_block_size(call);
+  size_t block = fused_block_size(call, size);
   bool streaming = std::any_of(
       call.outputs.begin(), call.outputs.end(), [](const auto& out) {
         return out.streaming || out.direct;

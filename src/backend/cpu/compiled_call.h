@@ -35,8 +35,9 @@ struct FusedCall {
   void begin();
 };
 
-/// The elements of a block that lets all buffers of a thread stay in L1.
-size_t fused_block_size(const FusedCall& call);
+/// The elements of a block that lets all buffers of a thread stay in L1; `size`
+/// elements are to be cut into blocks, 0 for rows.
+size_t fused_block_size(const FusedCall& call, size_t size = 0);
 
 /// A block routine, or one value for n elements.
 inline void run_instruction(

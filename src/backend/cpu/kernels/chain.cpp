@@ -159,30 +159,21 @@ inline constexpr bool divides = false;
 template <>
 inline constexpr bool divides<&binary<Value_divide>> = true;
 
-/// The inverse of a power of two, or 0 where it is not a normal number or y not
-/// a power of two. Products with it are the quotients by y, bit for bit.
-MLX_INLINE float exact_inverse(float y) {
-  uint32_t bits = __builtin_bit_cast(uint32_t, y);
-  uint32_t exponent = (bits << 1) >> 24;
-  bool exists = (bits & 0x7fffffu) == 0 && exponent - 1 < 253;
-  return exists ? __builtin_bit_cast(float, 0x7f000000u - bits) : 0.0f;
-}
-
 /// The two operands of a binary stage, one of them in registers.
 template <auto fn, bool Scalar>
 MLX_INLINE void apply(const ChainStage* s, size_t i, V& a, V& b, V& c, V& d) {
   if constexpr (Scalar) {
-    float number = *static_cast<const float*>(s->at);
     if constexpr (divides<fn>) {
-      if (float inverse = exact_inverse(number); inverse != 0.0f) {
-        a = a * V(inverse);
-        b = b * V(inverse);
-        c = c * V(inverse);
-        d = d * V(inverse);
+      if (s->inverse != 0.0f) {
+        V inverse(s->inverse);
+        a = a * inverse;
+        b = b * inverse;
+        c = c * inverse;
+        d = d * inverse;
         return;
       }
     }
-    V y(number);
+    V y(*static_cast<const float*>(s->at));
     a = lanes(fn(a, y));
     b = lanes(fn(b, y));
     c = lanes(fn(c, y));
