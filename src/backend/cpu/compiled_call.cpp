@@ -22,9 +22,9 @@ constexpr size_t kBufferBytes = 20 << 10;
 // The buffers may leave the first cache.
 constexpr size_t kLongBlock = 4096;
 constexpr size_t kLongBufferBytes = 80 << 10;
-// Where chains need no buffers, blocks are only what is handed on at a time: a
-// chain costs as much to begin as 20 elements of it. As long as there are so
-// many blocks, all threads end at the same time.
+// Where chains need no buffers, blocks only spread the work; long ones save
+// beginnings of chains, and with so many of them all threads still end
+// together.
 constexpr size_t kManyBlocks = 256;
 // Bytes that a chain asks for ahead, which carries it over the ends of pages,
 // where the prefetchers of the machine have to start anew.
@@ -112,8 +112,11 @@ FusedFrame::FusedFrame(
                               : kAhead,
           0.0f};
       if (stage.streaming && is_direct(stage.at)) {
-        // Of two joined stages the first one has the code.
-        size_t code = stage.run ? k : k - 1;
+        // Of joined stages the first one has the code.
+        size_t code = k;
+        while (!chain.stages[code].run) {
+          --code;
+        }
         stages_[chain.first + code].run = stage.streaming;
       }
     }

@@ -104,7 +104,9 @@ std::vector<DraftStage> ChainBuilder::build(const std::vector<int>& steps) {
     emit_step(v);
   }
   push(chain_move(ChainMove::end));
-  join_stages();
+  if (!join_gelu()) {
+    join_stages();
+  }
   return std::move(stages_);
 }
 
@@ -277,6 +279,38 @@ void ChainBuilder::emit_store(int value) {
   stage.place = values_[value].sink;
   stage.role = DraftStage::Role::write;
   stage.width = static_cast<uint8_t>(t.size());
+}
+
+// x * (1 + erf(x / number)) / number and the like: one stage does all.
+bool ChainBuilder::join_gelu() {
+  if (stages_.size() != 8) {
+    return false;
+  }
+  auto by_number = [&](size_t k, ElementwiseOp op) {
+    const DraftStage& s = stages_[k];
+    return s.is_binary && s.op == op && s.is_scalar &&
+           !(s.is_swapped && op == ElementwiseOp::divide);
+  };
+  bool divides = by_number(1, ElementwiseOp::divide);
+  bool divides_last = by_number(5, ElementwiseOp::divide);
+  const DraftStage& factor = stages_[4];
+  bool is_gelu = stages_[0].move == ChainMove::load_float32 &&
+                 (divides || by_number(1, ElementwiseOp::multiply)) &&
+                 stages_[2].run == chain_unary(ElementwiseOp::erf, false) &&
+                 by_number(3, ElementwiseOp::add) && factor.is_binary &&
+                 factor.op == ElementwiseOp::multiply && !factor.is_scalar &&
+                 (divides_last || by_number(5, ElementwiseOp::multiply)) &&
+                 stages_[6].move == ChainMove::store_float32 &&
+                 stages_[6].role == DraftStage::Role::write;
+  if (!is_gelu) {
+    return false;
+  }
+  for (size_t k = 1; k < 7; ++k) {
+    stages_[k].run = nullptr;
+  }
+  stages_[0].run = chain_gelu(divides, divides_last, false);
+  stages_[6].streaming = chain_gelu(divides, divides_last, true);
+  return true;
 }
 
 // Cheap operations become one stage with the load before or the store behind

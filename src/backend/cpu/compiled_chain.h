@@ -61,6 +61,7 @@ class ChainBuilder {
   void emit_cast(const FusedStep& step);
   void emit_store(int value);
   void join_stages();
+  bool join_gelu();
   void push(ChainFn run);
   void push_operand(ChainFn run, int value);
 

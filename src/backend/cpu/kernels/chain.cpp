@@ -1,51 +1,12 @@
 // The stages behind chain.h, generated from the table of operations.
 #include "backend/cpu/kernels/chain.h"
 
+#include "backend/cpu/kernels/chain_stage.h"
 #include "backend/cpu/kernels/elementwise_blocks.h"
-#include "backend/cpu/simd/vec_convert.h"
 
 namespace mlx::core::cpu::MLX_ISA {
 
 namespace {
-
-using V = Vec<float>;
-using Stage = void (*)(const ChainStage*, size_t, V, V, V, V);
-
-#define MLX_NEXT(s) return reinterpret_cast<Stage>((s)->run)((s), i, a, b, c, d)
-#define MLX_STAGE(name) \
-  void name(const ChainStage* s, size_t i, V a, V b, V c, V d)
-
-ChainFn erased(Stage stage) {
-  return reinterpret_cast<ChainFn>(stage);
-}
-
-/// Truth values travel as lanes of all bits or none.
-MLX_INLINE V lanes(V x) {
-  return x;
-}
-MLX_INLINE V lanes(Mask<4> m) {
-  return V(V::RawT(m.v));
-}
-MLX_INLINE Mask<4> mask(V x) {
-  return {(Raw<int32_t, kVecBytes>)x.v};
-}
-
-template <typename T>
-MLX_INLINE const T* operand(const ChainStage* s, size_t i) {
-  return reinterpret_cast<const T*>(
-      static_cast<const char*>(s->at) + i * s->stride);
-}
-
-/// Asks for the lines of a later group: while registers are worked on, memory
-/// would wait.
-template <typename T>
-MLX_INLINE void prefetch(const T* p, size_t ahead) {
-  constexpr size_t kGroupBytes = 4 * V::size * sizeof(T);
-  const char* from = reinterpret_cast<const char*>(p) + ahead;
-  for (size_t k = 0; k < kGroupBytes; k += 64) {
-    __builtin_prefetch(from + k);
-  }
-}
 
 template <typename T>
 MLX_STAGE(load) {
@@ -80,29 +41,6 @@ MLX_STAGE(store) {
   store_as(c, p + 2 * V::size);
   store_as(d, p + 3 * V::size);
   MLX_NEXT(s + 1);
-}
-
-/// The bytes of `x` past the caches.
-template <typename T>
-MLX_INLINE void stream_bytes(T x, void* p) {
-#if MLX_ISA_LEVEL >= 4
-  if constexpr (sizeof(T) == 64) {
-    _mm512_stream_si512(
-        static_cast<__m512i*>(p), __builtin_bit_cast(__m512i, x));
-  }
-#endif
-#if MLX_ISA_LEVEL >= 3
-  if constexpr (sizeof(T) == 32) {
-    _mm256_stream_si256(
-        static_cast<__m256i*>(p), __builtin_bit_cast(__m256i, x));
-  }
-#endif
-  if constexpr (sizeof(T) == 16) {
-    _mm_stream_si128(static_cast<__m128i*>(p), __builtin_bit_cast(__m128i, x));
-  } else if constexpr (sizeof(T) == 8) {
-    _mm_stream_si64(
-        static_cast<long long*>(p), __builtin_bit_cast(long long, x));
-  }
 }
 
 /// Stores what `narrow` makes of the vectors.
@@ -243,15 +181,6 @@ MLX_STAGE(choose) {
   d = pick(d, 3);
   MLX_NEXT(s + 2);
 }
-
-// The last stage goes on with the next group, for a few groups: where the
-// compiler makes calls of the jumps, the stack has to hold them. Sanitizers
-// make them, with large frames.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kRun = 4 * V::size;
-#else
-constexpr size_t kRun = 16 * 4 * V::size;
-#endif
 
 MLX_STAGE(end) {
   i += 4 * V::size;

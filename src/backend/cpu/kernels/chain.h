@@ -77,6 +77,11 @@ MLX_ISA_KERNEL(
 // The second and third operand of a choice are those of this stage and the
 // next, whose own code does not run.
 MLX_ISA_KERNEL(ChainFn, chain_select, (bool scalar_b, bool scalar_c))
+// All stages of a gelu in one, in the place of the first; those behind it hold
+// their operands: load, multiply or divide by a number, erf, add a number,
+// multiply by elements, multiply or divide by a number, store, end.
+MLX_ISA_KERNEL(
+    ChainFn, chain_gelu, (bool divides, bool divides_last, bool streaming))
 // n elements, a multiple of chain_group(). The last of `count` stages is
 // ChainMove::end, whose place is set here.
 MLX_ISA_KERNEL(void, run_chain, (ChainStage * stages, size_t count, size_t n))
