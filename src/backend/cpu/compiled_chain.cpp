@@ -295,6 +295,7 @@ bool ChainBuilder::join_gelu() {
   bool divides_last = by_number(5, ElementwiseOp::divide);
   const DraftStage& factor = stages_[4];
   bool is_gelu = stages_[0].move == ChainMove::load_float32 &&
+                 stages_[0].role == DraftStage::Role::read &&
                  (divides || by_number(1, ElementwiseOp::multiply)) &&
                  stages_[2].run == chain_unary(ElementwiseOp::erf, false) &&
                  by_number(3, ElementwiseOp::add) && factor.is_binary &&
