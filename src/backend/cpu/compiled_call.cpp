@@ -87,6 +87,9 @@ size_t fused_block_size(const FusedCall& call, size_t size) {
   is_long = is_long || (bytes == 0 && size >= kLongBlock * kManyBlocks);
   size_t most = is_long ? kLongBlock : kBlock;
   size_t room = is_long ? kLongBufferBytes : kBufferBytes;
+  if (bytes == 0 && call.part.key.by_rows) {
+    return kReducedBlock;
+  }
   size_t block = bytes == 0 ? most : room / bytes;
   return std::clamp<size_t>(block / 64 * 64, kBlock / 4, most);
 }

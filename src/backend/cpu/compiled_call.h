@@ -35,6 +35,10 @@ struct FusedCall {
   void begin();
 };
 
+/// The block of rows without buffers: that of single reductions (reduce.cpp),
+/// whose sums then are the same bit for bit.
+inline constexpr size_t kReducedBlock = 4096;
+
 /// The elements of a block that lets all buffers of a thread stay in L1; `size`
 /// elements are to be cut into blocks, 0 for rows.
 size_t fused_block_size(const FusedCall& call, size_t size = 0);

@@ -163,7 +163,14 @@ void FusedPlanner::emit_reduce(int value) {
   Dtype accumulator = reduce_accumulator(step.reduce, type);
   bool scalar;
   Draft draft;
-  draft.in[0] = operand(from, Extent::element, false, &scalar);
+  std::span<const int> reads = reads_of(value);
+  bool of_products = reads[0] != from;
+  draft.instruction.arity = of_products ? 2 : 1;
+  for (size_t k = 0; k < draft.instruction.arity; ++k) {
+    // A square has one operand.
+    int read = reads[std::min(k, reads.size() - 1)];
+    draft.in[k] = operand(read, Extent::element, false, &scalar);
+  }
   draft.instruction.kind = Instruction::Kind::reduce;
   draft.instruction.width = static_cast<uint8_t>(type.size());
   DraftPass& pass = passes_[pass_];
@@ -296,9 +303,8 @@ std::vector<bool> FusedPlanner::read_outside(const std::vector<bool>& inside) {
     bool is_reduced_here =
         needed_[v] && is_reduce(v) && levels_[v] == static_cast<int>(pass_) + 1;
     if ((made_[pass_][v] && !inside[v]) || is_reduced_here) {
-      const FusedStep& step = program_.step_of(v);
-      for (int k = 0; k < step.arity; ++k) {
-        result[step.operands[k]] = true;
+      for (int from : reads_of(v)) {
+        result[from] = true;
       }
     }
   }

@@ -40,17 +40,40 @@ bool is_cheap(const FusedStep& step) {
 void FusedPlanner::find_needed() {
   needed_.assign(num_values(), false);
   output_of_.assign(num_values(), -1);
+  uses_.assign(num_values(), 0);
   for (size_t o = 0; o < key_.outputs.size(); ++o) {
     int value = program_.outputs[key_.outputs[o]];
     needed_[value] = true;
+    ++uses_[value];
     output_of_[value] = static_cast<int>(o);
   }
   for (int v = num_values() - 1; v >= program_.num_inputs(); --v) {
     const FusedStep& step = program_.step_of(v);
     for (int k = 0; needed_[v] && k < step.arity; ++k) {
       needed_[step.operands[k]] = true;
+      ++uses_[step.operands[k]];
     }
   }
+}
+
+std::span<const int> FusedPlanner::reads_of(int value) const {
+  const FusedStep& step = program_.step_of(value);
+  std::span<const int> own(step.operands.data(), step.arity);
+  if (step.kind != FusedStep::Kind::reduce || step.reduce != ReduceType::sum ||
+      program_.is_input(own[0]) || uses_[own[0]] > 1) {
+    return own;
+  }
+  const FusedStep& product = program_.step_of(own[0]);
+  std::span<const int> factors(product.operands.data(), product.arity);
+  bool is_product = product.kind == FusedStep::Kind::elementwise &&
+                    product.dtype == float32 &&
+                    (product.op == ElementwiseOp::multiply ||
+                     product.op == ElementwiseOp::square);
+  bool fits =
+      is_product && std::all_of(factors.begin(), factors.end(), [&](int v) {
+        return extents_[v] == Extent::element && !is_repeated(v);
+      });
+  return fits ? factors : own;
 }
 
 // How many values there really are of each, and how many reductions lie before
@@ -101,8 +124,8 @@ void FusedPlanner::spread_over_passes() {
         continue;
       }
       if (is_reduce(v)) {
-        if (levels_[v] == pass + 1) {
-          wanted[step.operands[0]] = true;
+        for (int from : reads_of(v)) {
+          wanted[from] = wanted[from] || levels_[v] == pass + 1;
         }
         continue;
       }

@@ -57,7 +57,8 @@ struct Instruction {
     block,   ///< out = function(in)
     fill,    ///< one value repeated over the block
     expand,  ///< the value of each row repeated over its elements
-    reduce,  ///< in[0] joins the partial results of a reduction
+    reduce,  ///< in[0] joins the partial results of a reduction; if there are
+             ///< two, it is their product that does
     chain,   ///< several steps on registers
   };
   Kind kind = Kind::block;

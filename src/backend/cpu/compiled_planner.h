@@ -1,6 +1,7 @@
 // How a plan is made; for the two files that do it.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backend/cpu/compiled_draft.h"
@@ -32,6 +33,10 @@ class FusedPlanner {
     return !program_.is_input(value) &&
            program_.step_of(value).kind == FusedStep::Kind::reduce;
   }
+
+  /// What a step reads. For a sum of products that nobody else wants, which
+  /// then need not be stored, that is what they are products of.
+  std::span<const int> reads_of(int value) const;
 
   void find_needed();
   void classify();
@@ -75,6 +80,8 @@ class FusedPlanner {
   FusedKey key_;
   FusedPart part_;
   std::vector<bool> needed_;
+  // Of each value, how many steps and outputs want it.
+  std::vector<int> uses_;
   std::vector<int> output_of_;  // -1 for values that stay inside
   std::vector<Extent> extents_;
   std::vector<int> levels_;

@@ -80,6 +80,8 @@ void finish(
     void* out = const_cast<void*>(table[reduction.out]);
     if (reduction.convert) {
       reduction.convert(&in, out, count);
+    } else if (count == 1 && reduction.width == 4) {
+      std::memcpy(out, in, 4);
     } else {
       std::memcpy(out, in, count * reduction.width);
     }
@@ -97,7 +99,7 @@ struct RowShape {
     if (call.part.key.grouped) {
       group = std::max<size_t>(1, block / n);
       block = group * n;
-    } else {
+    } else if (n <= block || block != kReducedBlock) {
       // Blocks of one length.
       size_t count = std::max<size_t>(1, (n + block - 1) / block);
       block = ((n + count - 1) / count + 63) / 64 * 64;
@@ -215,6 +217,15 @@ void RowWalker::run_block(
   for (const Instruction& instruction : pass.elements) {
     if (instruction.kind == Instruction::Kind::reduce) {
       const FusedReduction& reduction = pass.reductions[instruction.which];
+      if (instruction.arity == 2) {
+        sum_products(
+            static_cast<const float*>(table[instruction.in[0]]),
+            static_cast<const float*>(table[instruction.in[1]]),
+            count,
+            n,
+            reinterpret_cast<float*>(to.at(instruction.which, sizeof(float))));
+        continue;
+      }
       reduction.combine(
           table[instruction.in[0]],
           static_cast<int64_t>(n),

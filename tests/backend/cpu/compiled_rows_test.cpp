@@ -156,6 +156,86 @@ TEST(CompiledRows, Softmax) {
   }
 }
 
+// Where rows need no buffers their blocks are those of single reductions, and
+// so is each bit.
+TEST(CompiledRows, SoftmaxBitsAreThoseOfSingleOperations) {
+  std::mt19937 rng(29);
+  for (int n : {257, 1000, 1024, 4095, 4096, 4100, 5000, 16384}) {
+    SCOPED_TRACE(n);
+    array x = random_array(rng, {3, n}, float32, false);
+    expect_fused_is_single(softmax_program(float32), {x});
+    // Exponentials of all sizes, down to subnormal numbers and zero.
+    expect_fused_is_single(
+        softmax_program(float32), {multiply(x, array(20.0f))});
+    array masked = where(greater(x, array(0.0f)), x, array(-INFINITY));
+    expect_fused_is_single(softmax_program(float32), {masked});
+    expect_fused_is_single(
+        softmax_program(float32),
+        {transpose(random_array(rng, {n, 3}, float32))});
+  }
+  for (float same : {-INFINITY, INFINITY, NAN, 3e38f, -3e38f, 1e-45f}) {
+    expect_fused_is_single(
+        softmax_program(float32), {full({2, 1000}, array(same))});
+  }
+}
+
+// Exponentials of numbers that scale in one step, in two, and of both in one
+// group of elements.
+TEST(CompiledRows, ExponentialsOfAllSizes) {
+  Program p;
+  int x = p.input(float32);
+  int e = p.step(Op::exp, {x});
+  p.output(p.step(Op::add, {e, x}));
+  p.output(e);
+  int n = 1 << 16;
+  array steps = divide(subtract(arange(n), array(n / 2.0f)), array(300.0f));
+  array near = add(array(87.0f), divide(steps, array(1e5f)));
+  array seventh = equal(remainder(arange(n), array(7)), array(0));
+  for (float outlier : {90.0f, -90.0f, -103.9f, INFINITY, -INFINITY, NAN}) {
+    array few = divide(steps, array(2.0f));
+    array mixed = where(seventh, array(outlier), few);
+    for (const array& y : {steps, near, negative(near), mixed}) {
+      expect_fused_is_single(p.get(), {y});
+    }
+  }
+}
+
+// Sums of products, which are not stored unless somebody wants them.
+TEST(CompiledRows, SumsOfProducts) {
+  std::mt19937 rng(30);
+  for (int n : {3, 64, 300, 999, 1024}) {
+    SCOPED_TRACE(n);
+    Shape shape{9, n};
+    array x = random_array(rng, shape, float32, false);
+    array y = random_array(rng, shape, float32, false);
+    array apart = slice(
+        random_array(rng, {9, 2 * n}, float32, false),
+        {0, 1},
+        {9, 2 * n},
+        {1, 2});
+    array row = random_array(rng, {n}, float32, false);
+    array one = random_array(rng, {1, 1}, float32, false);
+    array special = random_array(rng, shape, float32);
+    for (const array& other : {y, apart, row, one, special, x}) {
+      Program p;
+      int a = p.input(float32);
+      int b =
+          p.input(float32, other.size() == 1 ? Extent::one : Extent::element);
+      int product = p.step(Op::multiply, {a, b});
+      int sum = p.reduce(ReduceType::sum, product);
+      p.output(p.step(Op::subtract, {a, sum}));
+      p.output(p.reduce(ReduceType::sum, p.step(Op::square, {b})));
+      p.output(p.reduce(ReduceType::max, p.step(Op::square, {a})));
+      expect_fused_is_single(p.get(), {x, other});
+      // The product is wanted itself, in this pass and the next.
+      p.output(p.step(Op::add, {product, sum}));
+      expect_fused_is_single(p.get(), {x, other});
+      p.output(product);
+      expect_fused_is_single(p.get(), {x, other});
+    }
+  }
+}
+
 TEST(CompiledRows, Norms) {
   std::mt19937 rng(23);
   for (int n : {1, 7, 64, 1000, 4096, 20000}) {

@@ -78,6 +78,37 @@ MLX_STAGE(one_operand) {
   MLX_NEXT(s + 1);
 }
 
+/// Whether no magnitude is greater than `most`, nor any a NaN.
+MLX_INLINE bool are_within(float most, V a, V b, V c, V d) {
+  using I = Vec<int32_t>;
+  auto bits = [](V x) { return bitcast<int32_t>(abs(x)); };
+  I highest =
+      max_native(max_native(bits(a), bits(b)), max_native(bits(c), bits(d)));
+  return !any(highest > bitcast<int32_t>(V(most)));
+}
+
+/// Exponentials, a third of whose work is for results that are not normal
+/// numbers: without these one step scales by the power of two, bit for bit.
+MLX_STAGE(exponentials) {
+  if (are_within(87.0f, a, b, c, d)) {
+    auto exp = [](V x) {
+      auto [n, r] = math::detail::reduce_exp(x);
+      V p = V(1.0f) + math::detail::expm1_reduced(r);
+      return bitcast<float>(bitcast<int32_t>(p) + (round_to_int(n) << 23));
+    };
+    a = exp(a);
+    b = exp(b);
+    c = exp(c);
+    d = exp(d);
+  } else {
+    a = math::exp(a);
+    b = math::exp(b);
+    c = math::exp(c);
+    d = math::exp(d);
+  }
+  MLX_NEXT(s + 1);
+}
+
 /// A row of the table as a function of vectors.
 template <typename Op>
 MLX_INLINE auto unary(V x) {
@@ -267,7 +298,9 @@ constexpr bool is_light(ElementwiseOp op) {
 
 template <typename Op, ElementwiseOp row>
 ChainFn unary_entry() {
-  if constexpr (detail::computes<float>(row)) {
+  if constexpr (row == ElementwiseOp::exp) {
+    return erased(&exponentials);
+  } else if constexpr (detail::computes<float>(row)) {
     return erased(&one_operand<&unary<Op>>);
   }
   return nullptr;

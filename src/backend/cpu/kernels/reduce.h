@@ -35,6 +35,12 @@ struct ArgReduceLoops {
 }  // namespace mlx::core::cpu
 
 MLX_ISA_KERNEL(ReduceLoops, reduce_sum_loops, (Dtype dtype))
+// out[r] is the sum of the products of row r of x and of y: the bits of the
+// products' sum by reduce_sum_loops.
+MLX_ISA_KERNEL(
+    void,
+    sum_products,
+    (const float* x, const float* y, size_t rows, size_t n, float* out))
 MLX_ISA_KERNEL(ReduceLoops, reduce_prod_loops, (Dtype dtype))
 MLX_ISA_KERNEL(ReduceLoops, reduce_max_loops, (Dtype dtype))
 MLX_ISA_KERNEL(ReduceLoops, reduce_min_loops, (Dtype dtype))

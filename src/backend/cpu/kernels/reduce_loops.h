@@ -56,8 +56,20 @@ MLX_INLINE void get_rest(const T* p, size_t n, A* to) {
   }
 }
 
-template <typename Op, typename T, typename A>
-MLX_INLINE A reduce_row(const T* x, size_t n) {
+/// Elements of a row in memory.
+template <typename T, typename A>
+struct RowOf {
+  const T* x;
+
+  MLX_INLINE Lanes<A> at(size_t i) const { return get<A>(x + i); }
+  /// n < Lanes<A>::size of them.
+  MLX_INLINE void rest(size_t i, size_t n, A* to) const {
+    get_rest(x + i, n, to);
+  }
+};
+
+template <typename Op, typename A, typename Row>
+MLX_INLINE A reduce_any_row(const Row& row, size_t n) {
   using V = Lanes<A>;
   constexpr size_t kWidth = V::size;
   A total = Op::template neutral<A>();
@@ -69,11 +81,11 @@ MLX_INLINE A reduce_row(const T* x, size_t n) {
     }
     for (; i + 8 * kWidth <= n; i += 8 * kWidth) {
       for (size_t k = 0; k < 8; ++k) {
-        acc[k] = Op::of(acc[k], get<A>(x + i + k * kWidth));
+        acc[k] = Op::of(acc[k], row.at(i + k * kWidth));
       }
     }
     for (; i + kWidth <= n; i += kWidth) {
-      acc[0] = Op::of(acc[0], get<A>(x + i));
+      acc[0] = Op::of(acc[0], row.at(i));
     }
     for (size_t k = 4; k > 0; k /= 2) {
       for (size_t j = 0; j < k; ++j) {
@@ -91,12 +103,17 @@ MLX_INLINE A reduce_row(const T* x, size_t n) {
   }
   if constexpr (kWidth > 1) {
     A rest[kWidth];
-    get_rest(x + i, n - i, rest);
+    row.rest(i, n - i, rest);
     for (size_t j = 0; j < n - i; ++j) {
       total = Op::one(total, rest[j]);
     }
   }
   return total;
+}
+
+template <typename Op, typename T, typename A>
+MLX_INLINE A reduce_row(const T* x, size_t n) {
+  return reduce_any_row<Op, A>(RowOf<T, A>{x}, n);
 }
 
 template <typename Op, typename T, typename A>

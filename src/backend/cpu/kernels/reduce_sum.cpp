@@ -34,7 +34,35 @@ struct Sum {
   }
 };
 
+/// Products of two rows, rounded as products that are stored.
+struct ProductsOf {
+  using V = Vec<float>;
+  const float* x;
+  const float* y;
+
+  static MLX_INLINE V product(V a, V b) {
+    V p = a * b;
+    // Or the compiler makes one operation of it and the sum.
+    asm("" : "+v"(p.v));
+    return p;
+  }
+  MLX_INLINE V at(size_t i) const {
+    return product(V::load(x + i), V::load(y + i));
+  }
+  MLX_INLINE void rest(size_t i, size_t n, float* to) const {
+    product(V::load_partial(x + i, n), V::load_partial(y + i, n)).store(to);
+  }
+};
+
 }  // namespace
+
+void sum_products(
+    const float* x, const float* y, size_t rows, size_t n, float* out) {
+  for (size_t r = 0; r < rows; ++r) {
+    out[r] =
+        detail::reduce_any_row<Sum, float>(ProductsOf{x + r * n, y + r * n}, n);
+  }
+}
 
 ReduceLoops reduce_sum_loops(Dtype dtype) {
   return arithmetic_loops<Sum>(dtype);
