@@ -215,51 +215,60 @@ bool fused_divides_by_row(
          !divides_by_known(program, form, step);
 }
 
-// The reciprocal of c in two parts: their sum is right to 2^-47, so the first
-// product is within 0.51 units in the last place. With that, an exact remainder
-// and a rounded reciprocal the corrected product is the rounded quotient
-// (Markstein), as long as nothing is too small: the rest is divided. Products
-// of bfloat16 need no correction: they are farther from the middle between two,
-// or in it and found there, as parts of small floats are all alike. Those of
-// float16 can be off such a middle, among subnormals, by one reciprocal alone.
+// Of floats: the reciprocal of c in two parts, whose sum is right to 2^-47, so
+// the first product is within 0.51 units in the last place. With that, an exact
+// remainder and a rounded reciprocal the corrected product is the rounded
+// quotient (Markstein), as long as nothing is too small: the rest is divided.
+// Products of bfloat16 need no correction: they are farther from the middle
+// between two, or in it and found there, as parts of small floats are all
+// alike. A quotient of two float16 is 2^-36 of itself away from the middle
+// between two floats, and no small float: the product in double is rounded to
+// the same one, without a branch an element.
 constexpr const char* kRowDivisor = R"(
 __device__ __noinline__ float divide_rare(float x, float c) {
   return x / c;
 }
 template <typename T>
 struct RowDivisor {
-  float c, r, rest, least, factor;
+  float c, r, rest, least;
   __device__ __forceinline__ explicit RowDivisor(float divisor) {
     c = divisor;
-    factor = 1.0f;
-    if constexpr (std::is_same_v<T, bhalf>) {
-      if (fabsf(c) > 0x1p100f || fabsf(c) < 0x1p-100f) {
-        factor = fabsf(c) < 1.0f ? 0x1p64f : 0x1p-64f;
-      }
-      r = divide_rare(1.0f, __fmul_rn(c, factor));
-      return;
-    }
     r = divide_rare(1.0f, c);
     rest = __fmul_rn(__fmaf_rn(-c, r, 1.0f), r);
     const bool is_usual = fabsf(c) > 0x1p-25f && fabsf(c) < 0x1p25f;
     least = is_usual ? 0x1p-100f : math::kInfinity;
   }
   __device__ __forceinline__ float operator()(float x) const {
-    if constexpr (std::is_same_v<T, bhalf>) {
-      return __fmul_rn(__fmul_rn(x, r), factor);
-    }
     const float q = __fmaf_rn(x, r, __fmul_rn(x, rest));
     float y = __fmul_rn(x, r);
     const bool is_usual = fabsf(x) > least && fabsf(x) < 0x1p100f;
-    if constexpr (std::is_same_v<T, float>) {
-      y = is_usual ? __fmaf_rn(__fmaf_rn(-c, q, x), r, q) : y;
-    } else {
-      y = is_usual ? q : y;
-    }
+    y = is_usual ? __fmaf_rn(__fmaf_rn(-c, q, x), r, q) : y;
     if (!is_usual && (x != 0.0f || least > 1.0f)) {
       y = divide_rare(x, c);
     }
     return y;
+  }
+};
+template <>
+struct RowDivisor<bhalf> {
+  float r, factor;
+  __device__ __forceinline__ explicit RowDivisor(float c) {
+    factor = 1.0f;
+    if (fabsf(c) > 0x1p100f || fabsf(c) < 0x1p-100f) {
+      factor = fabsf(c) < 1.0f ? 0x1p64f : 0x1p-64f;
+    }
+    r = divide_rare(1.0f, __fmul_rn(c, factor));
+  }
+  __device__ __forceinline__ float operator()(float x) const {
+    return __fmul_rn(__fmul_rn(x, r), factor);
+  }
+};
+template <>
+struct RowDivisor<half> {
+  double r;
+  __device__ __forceinline__ explicit RowDivisor(float c) : r(1.0 / c) {}
+  __device__ __forceinline__ float operator()(float x) const {
+    return static_cast<float>(__dmul_rn(x, r));
   }
 };
 )";
