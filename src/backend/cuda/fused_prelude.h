@@ -5,8 +5,9 @@
 
 namespace mlx::core::cuda {
 
-/// Device headers, as many as are needed: each costs the compiler a few
+/// Device headers, as many as `body` needs: each costs the compiler a few
 /// milliseconds.
-std::string fused_prelude(bool has_complex, bool has_rows);
+std::string fused_prelude(
+    const std::string& body, bool has_complex, bool has_rows);
 
 }  // namespace mlx::core::cuda

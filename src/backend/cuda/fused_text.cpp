@@ -383,10 +383,10 @@ std::string fused_locate(
 
 std::string fused_text(const FusedProgram& program, const FusedForm& form) {
   bool is_rows = form.kind != FusedForm::Kind::elements;
-  std::string text = fused_prelude(has_complex(program), is_rows);
-  text += "namespace mlx::core::cuda {\n";
-  text += is_rows ? fused_rows_text(program, form)
-                  : ElementsText(program, form).made();
+  std::string body = is_rows ? fused_rows_text(program, form)
+                             : ElementsText(program, form).made();
+  std::string text = fused_prelude(body, has_complex(program), is_rows);
+  text += "namespace mlx::core::cuda {\n" + body;
   text += "}  // namespace mlx::core::cuda\n";
   return text;
 }

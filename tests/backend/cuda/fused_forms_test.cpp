@@ -332,6 +332,32 @@ TEST_P(FusedFormsOf, SomeOfAllFormsCompile) {
   texts_.expect_compile();
 }
 
+// With those parts of the headers that it needs.
+TEST_P(FusedFormsOf, EachOperationAloneCompiles) {
+  Dtype t = GetParam();
+  std::mt19937 rng(3);
+  array x = random_array(rng, {4, 6}, t);
+  array condition = random_array(rng, {4, 6}, bool_);
+  for (int i = 0; i < kNumElementwiseOps; ++i) {
+    auto op = static_cast<Op>(i);
+    if (!elementwise_accepts(op, t) || elementwise_operand_dtype(op, t) != t) {
+      continue;
+    }
+    Program b;
+    std::vector<int> operands;
+    std::vector<array> inputs;
+    for (int k = 0; k < elementwise_info(op).arity; ++k) {
+      bool is_condition = op == Op::select && k == 0;
+      operands.push_back(b.input(is_condition ? bool_ : t));
+      inputs.push_back(is_condition ? condition : x);
+    }
+    b.output(b.step(op, operands));
+    texts_.add(planned_text(b.get(), inputs, {}));
+  }
+  EXPECT_GT(texts_.count(), 10u);
+  texts_.expect_compile();
+}
+
 INSTANTIATE_TEST_SUITE_P(
     AllTypes,
     FusedFormsOf,
