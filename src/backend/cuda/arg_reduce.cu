@@ -237,11 +237,12 @@ void search_packed_rows(ArgReduceArgs<T> a, Dtype dtype, Encoder& e) {
   search_candidates(a, rows.out, parts, e);
 }
 
-/// Notes a row that one block searches anyway in the encoder's list.
+/// Notes a row that one block searches anyway in the encoder's list. In a
+/// recording launches cost the host nothing, so many blocks search long rows.
 template <typename T>
 bool note_search(const ArgReduceArgs<T>& a, Dtype dtype, Encoder& e) {
-  constexpr int64_t kMostNumbers = 65536;
-  if (a.results != 1 || a.n > kMostNumbers || (a.stride != 1 && a.n > 1) ||
+  int64_t most = e.is_recording() ? 8192 : 65536;
+  if (a.results != 1 || a.n > most || (a.stride != 1 && a.n > 1) ||
       reinterpret_cast<uintptr_t>(a.x) % 16 != 0 || !batches(dtype) ||
       !e.can_batch()) {
     return false;

@@ -74,15 +74,23 @@ bool fits_a_list(const AttentionProblem& p, Dtype dtype) {
          p.group <= 255 && strides >> 31 == 0 && batches(dtype);
 }
 
-// Notes the attention of one token to a short cache in the encoder's list.
-bool note_attention(const AttentionProblem& p, Dtype dtype, Encoder& e) {
+// In the encoder's list, where it may be.
+void note(const BatchEntry& entry, Encoder& e) {
+  if (e.can_batch_wide()) {
+    e.batch(entry);
+  } else {
+    attention_short(entry, e);
+  }
+}
+
+// Attention of one token to a short cache.
+bool attend_short(const AttentionProblem& p, Dtype dtype, Encoder& e) {
   int64_t heads = int64_t{p.kv_heads} * p.group;
   int64_t head_bytes = int64_t{p.keys} * (p.features + p.value_features) *
                        static_cast<int64_t>(dtype.size());
   int64_t most =
       p.mask_kind == MaskKind::boolean ? kBatchMaskedKeys : kBatchKeys;
-  if (!fits_a_list(p, dtype) || heads * head_bytes > most ||
-      !e.can_batch_wide()) {
+  if (!fits_a_list(p, dtype) || heads * head_bytes > most) {
     return false;
   }
   int64_t splits = 1;
@@ -114,14 +122,14 @@ bool note_attention(const AttentionProblem& p, Dtype dtype, Encoder& e) {
       static_cast<uint8_t>(p.group),
       static_cast<uint8_t>(splits)};
   if (splits == 1) {
-    e.batch(entry);
+    note(entry, e);
     return true;
   }
   Scratch parts = e.scratch(
       static_cast<size_t>(heads * splits * (p.value_features + 2)) *
       sizeof(float));
   entry.attention.to = parts.get();
-  e.batch(entry);
+  note(entry, e);
   BatchEntry join{};
   join.kind = BatchKind::attention_join;
   join.types[0] = entry.types[0];
@@ -131,7 +139,7 @@ bool note_attention(const AttentionProblem& p, Dtype dtype, Encoder& e) {
       p.out,
       static_cast<int32_t>(splits),
       p.value_features};
-  e.batch(join);
+  note(join, e);
   return true;
 }
 
@@ -182,7 +190,7 @@ void attention(
     p.sinks = e.in(inputs.back());
     p.sink_stride = inputs.back().strides(0);
   }
-  if (note_attention(p, out.dtype(), e)) {
+  if (attend_short(p, out.dtype(), e)) {
     return;
   }
   bool few = p.group * p.tokens <= kFewRows || p.tokens <= 4;

@@ -47,6 +47,9 @@ void attention_few_float32(const AttentionProblem& p, Encoder& e);
 void attention_few_float16(const AttentionProblem& p, Encoder& e);
 void attention_few_bfloat16(const AttentionProblem& p, Encoder& e);
 
+/// An entry of a list, attention or attention_join, as a launch of its own.
+void attention_short(const BatchEntry& entry, Encoder& e);
+
 /// By way of the matrix of scores, a block of it at a time.
 void attention_scores(const AttentionProblem& p, Dtype dtype, Encoder& e);
 

@@ -60,10 +60,14 @@ struct BatchEntry {
     int32_t stride;
     bool moves_from;  // else it moves `to`
   };
+  /// With `added`, a row of as many numbers, the norm is that of the sum, which
+  /// is kept too.
   struct Norm {
     const void* from;
     const void* weight;  // or null
     void* to;
+    const void* added;  // or null
+    void* sum;
     int32_t rows;
     int32_t n;
     int32_t pitch;
@@ -243,9 +247,14 @@ struct BatchHeads {
   BatchHead heads[capacity];
 };
 
+/// Threads of a block for narrow entries: as many as the widest can use.
+constexpr int kFewestThreads = 128;
+
 constexpr int kFewEntries = 6;
 constexpr int kNarrowEntries = 40;
 constexpr int kNarrowThreads = 1024;
+/// Of a row whose norm is taken, what a thread has at a time.
+constexpr int kNormNumbers = 4;
 constexpr int kWideEntries = 160;
 constexpr int kWideThreads = 512;
 constexpr int kMostBlocks = 254;

@@ -239,6 +239,9 @@ void BatchList::add(const BatchEntry& entry, int blocks) {
   BatchEntry& added = entries_.entries[count_];
   bool wide = is_wide(entry.kind);
   if (!has_wide_ && !wide) {
+    if (join_to_sum(entry)) {
+      return;
+    }
     head = {0, false, false};
     added = entry;
     ++count_;
@@ -270,6 +273,44 @@ void BatchList::add(const BatchEntry& entry, int blocks) {
   use.block = head.block;
   uses_[use_count_++] = use;
   ++count_;
+}
+
+// The norm of a sum that was noted last becomes one entry with it: the block
+// meets once less, and both operands and the weight are on their way together.
+bool BatchList::join_to_sum(const BatchEntry& entry) {
+  constexpr int kMost = kNormNumbers * kNarrowThreads;
+  if (!stays_narrow_ || count_ == 0 || entry.kind != BatchKind::rms_norm ||
+      entry.norm.rows != 1 || entry.norm.n > kMost) {
+    return false;
+  }
+  BatchEntry& last = entries_.entries[count_ - 1];
+  uint8_t type = entry.types[0];
+  if (last.kind != BatchKind::elementwise || last.op != ElementwiseOp::add ||
+      last.immediates != 0 || last.splats != 0 || last.types[0] != type ||
+      last.types[1] != type || last.types[3] != type ||
+      last.elementwise.to != entry.norm.from ||
+      last.size != static_cast<uint32_t>(entry.norm.n) ||
+      use_of(last).write.meets(use_of(entry).reads[1])) {
+    return false;
+  }
+  BatchEntry::Elementwise sum = last.elementwise;
+  last = entry;
+  last.norm.from = reinterpret_cast<const void*>(sum.from[0]);
+  last.norm.added = reinterpret_cast<const void*>(sum.from[1]);
+  last.norm.sum = sum.to;
+  return true;
+}
+
+int BatchList::threads() const {
+  uint32_t widest = kFewestThreads;
+  for (int i = 0; i < count_; ++i) {
+    const BatchEntry& entry = entries_.entries[i];
+    bool is_norm = entry.kind == BatchKind::rms_norm;
+    widest = std::max(
+        widest, is_norm ? static_cast<uint32_t>(entry.norm.n) : entry.size);
+  }
+  return static_cast<int>(
+      std::min<uint32_t>((widest + 31) / 32 * 32, kNarrowThreads));
 }
 
 // What has been noted so far is one block's.

@@ -40,6 +40,9 @@ BatchUse use_of(const BatchEntry& entry);
 
 class BatchList {
  public:
+  /// `stays_narrow` says that it never gets wide entries.
+  explicit BatchList(bool stays_narrow = false) : stays_narrow_(stays_narrow) {}
+
   int count() const { return count_; }
   bool has_wide() const { return has_wide_; }
   /// Whether it must be launched before such an entry is added.
@@ -47,6 +50,8 @@ class BatchList {
     return count_ ==
            (has_wide_ || is_wide(kind) ? kWideEntries : kNarrowEntries);
   }
+  /// Of the block that does a list of narrow entries.
+  int threads() const;
   /// `blocks` take part in a list that has wide entries.
   void add(const BatchEntry& entry, int blocks);
   void clear() {
@@ -63,6 +68,7 @@ class BatchList {
   // blocks meet without being asked.
   static constexpr int kMostUses = 16;
 
+  bool join_to_sum(const BatchEntry& norm);
   void begin_wide(int blocks);
   int block_for(const BatchUse& use, bool wide) const;
   bool share_narrow(BatchEntry& product, const BatchUse& use);
@@ -79,6 +85,7 @@ class BatchList {
   int next_narrow_ = 0;   // since the last meeting
   int shared_owner_ = 0;  // of what is done everywhere since then
   bool has_wide_ = false;
+  bool stays_narrow_;
 };
 
 }  // namespace mlx::core::cuda

@@ -91,7 +91,8 @@ Encoder::Encoder(Encoder& home)
     : home_(&home),
       stream_(make_stream()),
       order_(home.order_),
-      recorded_lane_(home.lane_of_recordings()) {
+      recorded_lane_(home.lane_of_recordings()),
+      list_(true) {
   lane_ = recorded_lane_.get();
   begin(home.lane());  // what blocks count in is not shared
 }
@@ -367,7 +368,7 @@ void Encoder::launch_batch() {
                       ? reinterpret_cast<const void*>(batch_kernel_few())
                       : reinterpret_cast<const void*>(batch_kernel_narrow());
     void* arguments[] = {&count, list_.entries()};
-    status = start_early(kernel, 1, kNarrowThreads, 0, arguments);
+    status = start_early(kernel, 1, list_.threads(), 0, arguments);
   }
   list_.clear();
   lane_->has_unlaunched.store(false, std::memory_order_relaxed);

@@ -232,6 +232,8 @@ bool note_rms_norm(
       from,
       scale,
       e.out(out),
+      nullptr,
+      nullptr,
       static_cast<int32_t>(view.rows),
       static_cast<int32_t>(view.n),
       static_cast<int32_t>(view.pitch),

@@ -19,6 +19,9 @@ void qmv_float16_odd(const QmmArgs& args, Encoder& e);
 void qmv_bfloat16_odd(const QmmArgs& args, Encoder& e);
 /// x w' for float32 x.
 void qmv_float32(const QmmArgs& args, Encoder& e);
+/// The same for one row and a matrix of many lines, if it takes the operands.
+bool qmv_lines_takes(const QmmArgs& args);
+void qmv_lines(const QmmArgs& args, Encoder& e);
 /// x w.
 void qvm(const QmmArgs& args, Encoder& e);
 

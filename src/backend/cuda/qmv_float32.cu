@@ -1,8 +1,8 @@
 // Few rows of float32 times a transposed quantized matrix, exact in float32.
 //
-// A block of up to four warps takes eight lines of w (columns of the result)
-// and one row of x, or four lines and up to four rows; its threads share the
-// lines by octets of codes, all loads of an octet in flight together. Lanes
+// A block of up to four warps takes four lines of w (columns of the result) and
+// one row of x, or up to four; its threads share the lines by octets of codes,
+// all loads of an octet in flight together. Lanes
 // read neighbouring octets: w comes from memory once, x from the L1 cache. The
 // codes' products are scaled octet by octet, the bias meets the sum of x.
 #include <algorithm>
@@ -93,44 +93,53 @@ __device__ __forceinline__ float add_lanes(float (&numbers)[N]) {
   return numbers[0];
 }
 
-template <typename S, int Bits, int Lines, int Rows>
-__global__ void __launch_bounds__(kThreads, Lines == 8 ? 5 : 4)
-    qmv(QmvFloatParams<S> p) {
-  constexpr int kSums = Lines * Rows;
+constexpr int kLines = 4;  // of a block
+
+template <typename S, int Bits, int Rows>
+__global__ void __launch_bounds__(kThreads, 4) qmv(QmvFloatParams<S> p) {
+  constexpr int kSums = kLines * Rows;
   __shared__ float shared[kWarps][kSums];
   int warp = threadIdx.x / 32;
   int lane = threadIdx.x % 32;
-  int64_t first_line = int64_t(blockIdx.x) * Lines;
+  int64_t first_line = int64_t(blockIdx.x) * kLines;
   int64_t first_row = int64_t(blockIdx.y) * Rows;
   int octets = static_cast<int>(p.depth / 8);
   int groups = octets >> p.octet_shift;
   // Lines past the end are read as the last one and not written.
-  auto last = static_cast<int>(min(p.lines - first_line, int64_t(Lines))) - 1;
+  auto last = static_cast<int>(min(p.lines - first_line, int64_t(kLines))) - 1;
   int pitch = octets / 4 * (Bits == 0 ? p.bits : Bits);
+  auto number_bytes = static_cast<int>((last + 1) * groups * sizeof(S));
+  for (auto at = static_cast<int>(threadIdx.x) * kSectorBytes;
+       at < number_bytes;
+       at += static_cast<int>(blockDim.x) * kSectorBytes) {
+    int64_t first = first_line * groups;
+    ask_for(reinterpret_cast<const char*>(p.scales + first) + at);
+    ask_for(reinterpret_cast<const char*>(p.biases + first) + at);
+  }
   if (Bits != 0 && threadIdx.x < octets) {
     const uint32_t* from =
         p.codes + first_line * pitch + threadIdx.x * Bits / 4;
 #pragma unroll
-    for (int i = 0; i < Lines; ++i) {
+    for (int i = 0; i < kLines; ++i) {
       ask_for(from);
       from += i < last ? pitch : 0;
     }
   }
   begin_after(p.codes, p.scales, p.biases, p.x);
-  float sums[Lines][Rows] = {};
+  float sums[kLines][Rows] = {};
   for (int octet = threadIdx.x; octet < octets; octet += blockDim.x) {
-    uint64_t codes[Lines];
-    float scale[Lines];
-    float bias[Lines];
+    uint64_t codes[kLines];
+    float scale[kLines];
+    float bias[kLines];
     const uint32_t* from = p.codes + first_line * pitch + octet * Bits / 4;
 #pragma unroll
-    for (int i = 0; i < Lines; ++i) {
+    for (int i = 0; i < kLines; ++i) {
       codes[i] = load_codes<Bits>(from, octet, p.bits);
       from += i < last ? pitch : 0;
     }
     int64_t group = first_line * groups + (octet >> p.octet_shift);
 #pragma unroll
-    for (int i = 0; i < Lines; ++i) {
+    for (int i = 0; i < kLines; ++i) {
       scale[i] = to_compute(p.scales[group]);
       bias[i] = to_compute(p.biases[group]);
       group += i < last ? groups : 0;
@@ -147,7 +156,7 @@ __global__ void __launch_bounds__(kThreads, Lines == 8 ? 5 : 4)
       }
     }
 #pragma unroll
-    for (int i = 0; i < Lines; ++i) {
+    for (int i = 0; i < kLines; ++i) {
       add_octet<Bits, Rows>(
           codes[i], p.bits, x, x_sums, scale[i], bias[i], sums[i]);
     }
@@ -179,16 +188,8 @@ template <typename S>
 using QmvKernel = void (*)(QmvFloatParams<S>);
 
 template <typename S, int Bits>
-QmvKernel<S> choose_kernel(int lines, int rows) {
-  if (rows > 1) {
-    return qmv<S, Bits, 4, 4>;
-  }
-  if constexpr (Bits != 0) {
-    if (lines == 8) {
-      return qmv<S, Bits, 8, 1>;
-    }
-  }
-  return qmv<S, Bits, 4, 1>;
+QmvKernel<S> choose_kernel(int rows) {
+  return rows > 1 ? qmv<S, Bits, 4> : qmv<S, Bits, 1>;
 }
 
 template <typename S>
@@ -215,23 +216,23 @@ void run_qmv(const QmmArgs& args, Encoder& e) {
   }
   bool aligned = reinterpret_cast<uintptr_t>(w.codes) % 8 == 0;
   int bits = w.bits == 4 || (w.bits == 8 && aligned) ? w.bits : 0;
-  // More lines a block where that leaves blocks enough.
   int rows = args.rows == 1 ? 1 : 4;
-  bool many = w.rows >= int64_t(device_facts().multiprocessors) * 32;
-  int lines = rows == 1 && bits != 0 && many ? 8 : 4;
   int64_t warps = std::min<int64_t>(kWarps, (w.cols / 8 + 31) / 32);
   dim3 grid(
-      static_cast<unsigned>((w.rows + lines - 1) / lines),
+      static_cast<unsigned>((w.rows + kLines - 1) / kLines),
       static_cast<unsigned>((args.rows + rows - 1) / rows));
-  QmvKernel<S> kernel = bits == 4   ? choose_kernel<S, 4>(lines, rows)
-                        : bits == 8 ? choose_kernel<S, 8>(lines, rows)
-                                    : choose_kernel<S, 0>(lines, rows);
+  QmvKernel<S> kernel = bits == 4   ? choose_kernel<S, 4>(rows)
+                        : bits == 8 ? choose_kernel<S, 8>(rows)
+                                    : choose_kernel<S, 0>(rows);
   e.launch_overlapped(kernel, grid, static_cast<unsigned>(warps * 32), 0, p);
 }
 
 }  // namespace
 
 void qmv_float32(const QmmArgs& args, Encoder& e) {
+  if (qmv_lines_takes(args)) {
+    return qmv_lines(args, e);
+  }
   if (args.w.type == Dtype::Val::float16) {
     run_qmv<half>(args, e);
   } else if (args.w.type == Dtype::Val::bfloat16) {

@@ -228,26 +228,32 @@ __device__ float sum_of_block(float value) {
 }
 
 // A row that a few numbers a thread are, all asked for at once.
-constexpr int kNormNumbers = 4;
-
 template <typename T>
 __device__ __forceinline__ void norm_short_row(
     const BatchEntry::Norm& norm, const T* from, T* to) {
   auto* weight = static_cast<const T*>(norm.weight);
+  auto* added = static_cast<const T*>(norm.added);
   T x[kNormNumbers];
+  T y[kNormNumbers];
   T w[kNormNumbers];
 #pragma unroll
   for (int k = 0; k < kNormNumbers; ++k) {
     auto i = static_cast<int>(threadIdx.x + k * blockDim.x);
     if (i < norm.n) {
       x[k] = from[i];
+      y[k] = added ? added[i] : convert<T>(0.0f);
       w[k] = weight ? weight[i] : convert<T>(1.0f);
     }
   }
   float squares = 0.0f;
 #pragma unroll
   for (int k = 0; k < kNormNumbers; ++k) {
-    if (static_cast<int>(threadIdx.x + k * blockDim.x) < norm.n) {
+    auto i = static_cast<int>(threadIdx.x + k * blockDim.x);
+    if (i < norm.n) {
+      if (added) {
+        x[k] = convert<T>(to_compute(x[k]) + to_compute(y[k]));
+        static_cast<T*>(norm.sum)[i] = x[k];
+      }
       squares += to_compute(x[k]) * to_compute(x[k]);
     }
   }

@@ -29,6 +29,9 @@
 
 namespace mlx::core::cuda {
 
+/// What is asked for at once.
+constexpr int kSectorBytes = 32;
+
 /// Asks the second-level cache for the sector of an address.
 __device__ __forceinline__ void ask_for(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
