@@ -1,7 +1,11 @@
-// Attention of one token to a short cache as launches of its own: what the
-// entries of a list do (device/batch_attention.cuh), a block for each head or
-// split, where a list of many blocks would not be wanted. Limit: latency. So
-// blocks take their places early and ask for keys and values before they wait.
+// Attention of one token to a short cache as launches of its own: what entries
+// of a list do (device/batch_attention.cuh), where a list of many blocks would
+// not be wanted. Limit: latency. So blocks take their places early and ask for
+// keys and values before they wait, and where a head's keys are few, a cluster
+// of blocks shares them: what a multiprocessor reads in a microsecond, 100 KB,
+// is soon less than a head has. Parts are joined through shared memory.
+#include <cooperative_groups.h>
+
 #include <algorithm>
 
 #include "backend/cuda/attention.h"
@@ -12,13 +16,91 @@ namespace mlx::core::cuda {
 
 namespace {
 
+constexpr int kCluster = 4;
+
+/// A block's part of a head: values, maximum, sum.
+using BlockPart = float[kBatchFeatures + 2];
+
+/// Asks for a block's share of the keys and values, all in turn where the mask
+/// may leave fewer.
+template <typename T, int lanes>
+__device__ __forceinline__ void ask_for_keys(
+    const BatchEntry::Attention& a, int head, int rank) {
+  constexpr int kGroups = kWideThreads / lanes;
+  auto feature = static_cast<int>(threadIdx.x % lanes) * 8;
+  int64_t kv_head = head / a.group;
+  auto* k = static_cast<const T*>(a.k) + kv_head * a.k_head + feature;
+  auto* v = static_cast<const T*>(a.v) + kv_head * a.v_head + feature;
+  int64_t key = rank * kGroups + static_cast<int>(threadIdx.x / lanes);
+  if (key < a.keys && feature < a.feature_octets * 8) {
+    ask_for(k + key * a.k_token);
+  }
+  if (key < a.keys && feature < a.value_octets * 8) {
+    ask_for(v + key * a.v_token);
+  }
+}
+
+// A cluster a head.
+template <typename T, int lanes>
+__global__ void __cluster_dims__(kCluster, 1, 1)
+    __launch_bounds__(kWideThreads, 1)
+        attention_short(const __grid_constant__ BatchEntry entry) {
+  __shared__ BlockPart mine;
+  constexpr int kGroups = kWideThreads / lanes;
+  constexpr int kWidth = kBatchFeatures + 2;
+  auto cluster = cooperative_groups::this_cluster();
+  const BatchEntry::Attention& a = entry.attention;
+  bool is_bool = static_cast<Dtype::Val>(entry.types[1]) == Dtype::Val::bool_;
+  auto rank = static_cast<int>(cluster.block_rank());
+  auto head = static_cast<int>(blockIdx.x) / kCluster;
+  ask_for_keys<T, lanes>(a, head, rank);
+  begin_after();
+  // To read a round of keys that are hidden takes less than to look for them.
+  bool is_short = a.keys <= kCluster * kGroups;
+  int visible = is_short ? a.keys : count_visible(a, is_bool);
+  int of_block = (visible + kCluster - 1) / kCluster;
+  int first = rank * of_block;
+  SoftmaxPart part =
+      attend<T, lanes>(a, is_bool, head, first, min(visible, first + of_block));
+  AttentionParts& parts = attention_parts();
+  leave_part<lanes>(part, parts);
+  __syncthreads();
+  int features = a.value_octets * 8;
+  auto d = static_cast<int>(threadIdx.x);
+  if (d < features) {
+    JoinedFeature of_warps(parts[0], kAttentionWarps, kWidth, d);
+    mine[d] = of_warps.value;
+    if (d == 0) {
+      mine[kBatchFeatures] = of_warps.most;
+      mine[kBatchFeatures + 1] = of_warps.sum;
+    }
+  }
+  cluster.sync();
+  if (rank == 0 && d < features) {
+    float most = -INFINITY;
+    float sum = 0.0f;
+    float value = 0.0f;
+    const float* others[kCluster];
+#pragma unroll
+    for (int i = 0; i < kCluster; ++i) {
+      others[i] = cluster.map_shared_rank(&mine[0], i);
+      most = fmaxf(most, others[i][kBatchFeatures]);
+    }
+#pragma unroll
+    for (int i = 0; i < kCluster; ++i) {
+      float weight = exp2f(others[i][kBatchFeatures] - safe(most));
+      sum += weight * others[i][kBatchFeatures + 1];
+      value += weight * others[i][d];
+    }
+    static_cast<T*>(a.to)[head * features + d] = convert<T>(value / sum);
+  }
+  cluster.sync();  // what is read must not be gone
+}
+
+// A block a split.
 template <typename T, int lanes>
 __global__ void __launch_bounds__(kWideThreads, 1)
-    attention_short(const __grid_constant__ BatchEntry entry) {
-  const BatchEntry::Attention& a = entry.attention;
-  if (a.splits == 1) {
-    prefetch_keys<T, lanes>(a, static_cast<int>(blockIdx.x));
-  }
+    attention_splits(const __grid_constant__ BatchEntry entry) {
   begin_after();
   do_attention_of<T, lanes>(entry);
 }
@@ -30,6 +112,15 @@ __global__ void __launch_bounds__(kBatchFeatures)
   do_join_of<T>(entry);
 }
 
+template <typename T, int lanes>
+void launch_lanes(const BatchEntry& entry, Encoder& e) {
+  uint32_t splits = entry.attention.splits;
+  auto kernel =
+      splits == 1 ? attention_short<T, lanes> : attention_splits<T, lanes>;
+  uint32_t of_head = splits == 1 ? kCluster : splits;
+  e.launch_overlapped(kernel, entry.size * of_head, kWideThreads, 0, entry);
+}
+
 template <typename T>
 void launch_short(const BatchEntry& entry, Encoder& e) {
   if (entry.kind == BatchKind::attention_join) {
@@ -37,9 +128,11 @@ void launch_short(const BatchEntry& entry, Encoder& e) {
     return;
   }
   const BatchEntry::Attention& a = entry.attention;
-  bool is_narrow = std::max(a.feature_octets, a.value_octets) <= 8;
-  auto kernel = is_narrow ? attention_short<T, 8> : attention_short<T, 16>;
-  e.launch_overlapped(kernel, entry.size * a.splits, kWideThreads, 0, entry);
+  if (std::max(a.feature_octets, a.value_octets) <= 8) {
+    launch_lanes<T, 8>(entry, e);
+  } else {
+    launch_lanes<T, 16>(entry, e);
+  }
 }
 
 }  // namespace

@@ -36,7 +36,12 @@ __global__ void __launch_bounds__(kNarrowThreads)
   }
   begin_after();
   for (int i = 0; i < count; ++i) {
-    do_narrow(batch.entries[i]);
+    const BatchEntry& entry = batch.entries[i];
+    if (entry.goes_with_next) {
+      do_copies(entry, batch.entries[++i]);
+    } else {
+      do_narrow(entry);
+    }
     __syncthreads();
   }
 }

@@ -151,6 +151,9 @@ struct BatchEntry {
   uint8_t splats;      // bit k: operand k is one element
   uint16_t first;      // the block that begins
   uint32_t size;
+  /// Of a copy that does not touch what the next entry, another, does: in a
+  /// list of narrow entries they are done side by side.
+  bool goes_with_next;
   /// Where blocks but `owner` have operands and results in memory of their own:
   /// words of what follows, and bytes from its beginning.
   uint8_t owner;

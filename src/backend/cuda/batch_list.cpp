@@ -244,6 +244,7 @@ void BatchList::add(const BatchEntry& entry, int blocks) {
     }
     head = {0, false, false};
     added = entry;
+    join_copies();
     ++count_;
     return;
   }
@@ -299,6 +300,19 @@ bool BatchList::join_to_sum(const BatchEntry& entry) {
   last.norm.added = reinterpret_cast<const void*>(sum.from[1]);
   last.norm.sum = sum.to;
   return true;
+}
+
+// The entry that is added and the one before it, if both are copies apart.
+void BatchList::join_copies() {
+  if (count_ == 0) {
+    return;
+  }
+  BatchEntry& last = entries_.entries[count_ - 1];
+  const BatchEntry& added = entries_.entries[count_];
+  bool is_taken = count_ > 1 && entries_.entries[count_ - 2].goes_with_next;
+  last.goes_with_next = !is_taken && last.kind == BatchKind::copy &&
+                        added.kind == BatchKind::copy &&
+                        !use_of(added).conflicts(use_of(last));
 }
 
 int BatchList::threads() const {

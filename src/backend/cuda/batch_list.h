@@ -69,6 +69,7 @@ class BatchList {
   static constexpr int kMostUses = 16;
 
   bool join_to_sum(const BatchEntry& norm);
+  void join_copies();
   void begin_wide(int blocks);
   int block_for(const BatchUse& use, bool wide) const;
   bool share_narrow(BatchEntry& product, const BatchUse& use);

@@ -188,14 +188,16 @@ void run_elements(
 }
 
 // Among small operations that wait in the encoder's list, a few entries more
-// cost less than to end the list and a launch. Single elementwise operations
-// on arrays of one layout are noted there.
+// cost less than to end the list and a launch; in a recording, where a launch
+// costs about as much as an entry, only very few elements do. Single
+// elementwise operations on arrays of one layout are noted there.
 bool belongs_to_list(
     const FusedProgram& program,
     const std::vector<array>& inputs,
     const Shape& shape,
     Encoder& e) {
   constexpr size_t kFewSteps = 6;
+  size_t most = e.is_recording() ? 256 : BatchEntry::most_elements;
   size_t size = element_count(shape);
   auto is_known = [&](const FusedStep& step) {
     if (step.arity == 3) {
@@ -211,7 +213,7 @@ bool belongs_to_list(
   auto is_plain = [&](const array& in) {
     return is_number(in) || (in.size() == size && in.flags().row_contiguous);
   };
-  return e.is_collecting() && size <= BatchEntry::most_elements &&
+  return e.is_collecting() && size <= most &&
          program.steps.size() <= kFewSteps &&
          std::all_of(program.steps.begin(), program.steps.end(), is_known) &&
          std::all_of(inputs.begin(), inputs.end(), is_plain);

@@ -105,11 +105,10 @@ void FusedList::launch(Encoder& e) {
     std::copy(calls.words.begin(), calls.words.end(), &argument[1 + room / 2]);
   }
   void* address = argument.data();
-  jit::launch(
+  jit::launch_overlapped(
       calls.kernels->find(calls.program, calls.form),
       dim3(calls.blocks),
       dim3(kFusedThreads),
-      0,
       &address,
       e);
 }

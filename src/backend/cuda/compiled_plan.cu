@@ -172,7 +172,7 @@ void FusedCall::launch(
   std::vector<uint64_t> argument = words(layouts);
   void* address = argument.data();
   cudaKernel_t kernel = FusedKernels::of(op)->find(op.program(), form);
-  jit::launch(kernel, grid, block, 0, &address, e);
+  jit::launch_overlapped(kernel, grid, block, &address, e);
 }
 
 }  // namespace mlx::core::cuda

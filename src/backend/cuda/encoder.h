@@ -118,6 +118,17 @@ class Encoder {
         Start::early, kernel, grid, block, shared, std::forward<A>(args)...);
   }
 
+  /// The same for a kernel that is known by its handle, with the addresses of
+  /// its arguments.
+  void launch_overlapped(
+      const void* kernel,
+      dim3 grid,
+      dim3 block,
+      size_t shared,
+      void** arguments) {
+    launch_kernel(Start::early, kernel, grid, block, shared, arguments);
+  }
+
   /// Whether the operation under way may be noted in the list of small ones:
   /// all its arrays are this stream's own.
   bool can_batch() const { return !met_others_; }

@@ -61,8 +61,9 @@ class RowsText {
     }
     put(text_, "extern \"C\" __global__ void __launch_bounds__(");
     put(text_, kFusedRowThreads, ", ", blocks(), ")\n");
+    text_ += "fused(const __grid_constant__ Args a) {\n";
+    text_ += fused_beginning();
     text_ +=
-        "fused(const __grid_constant__ Args a) {\n"
         "  const Index row = static_cast<Index>(blockIdx.x) * blockDim.y +\n"
         "      threadIdx.y;\n"
         "  const bool is_row = row < a.rows;\n"

@@ -276,6 +276,12 @@ const char* fused_row_divisor() {
   return kRowDivisor;
 }
 
+const char* fused_beginning() {
+  return "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+         "  asm volatile(\"griddepcontrol.launch_dependents;\" ::: "
+         "\"memory\");\n";
+}
+
 // Of x and the reciprocal r of c. What is very small or large, or no number,
 // has no exact remainder; its product is within 2 units in the last place.
 constexpr const char* kQuotients = R"(

@@ -61,6 +61,10 @@ bool fused_divides_by_row(
     int value);
 const char* fused_row_divisor();
 
+/// The first statements of a kernel: it waits for earlier work and lets later
+/// kernels take their places (device/overlap.cuh). Plain loads stay behind.
+const char* fused_beginning();
+
 /// Instructions for a step, about.
 int fused_step_weight(
     const FusedProgram& program, const FusedForm& form, const FusedStep& step);

@@ -93,6 +93,7 @@ class ElementsText {
     put(text_, "extern \"C\" __global__ void __launch_bounds__(");
     put(text_, kFusedThreads, ", ", blocks(), ")\n");
     text_ += form_.many == 0 ? kOne : kMany;
+    text_ += fused_beginning();
     text_ +=
         "  const Index begin = static_cast<Index>(block) * (kStep * P);\n"
         "  const Index first = begin + threadIdx.x * N;\n"

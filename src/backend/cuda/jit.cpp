@@ -281,6 +281,12 @@ void launch(
   }
 }
 
+void launch_overlapped(
+    cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, Encoder& e) {
+  e.launch_overlapped(
+      reinterpret_cast<const void*>(kernel), grid, block, 0, arguments);
+}
+
 const std::vector<std::string>& header_folders() {
   static const std::vector<std::string> found = [] {
     std::vector<std::string> toolkits;

@@ -239,6 +239,97 @@ TEST(BatchMeetings, PositionAndWhatItMovesAreOneBlocks) {
   }
 }
 
+const BatchEntry* entries(BatchList& list) {
+  return static_cast<Batch<kWideEntries>*>(list.entries())->entries;
+}
+
+/// The sum of kFrom and kFrom + 0x1000 in kTo, and its norm behind it.
+BatchEntry sum(Dtype type, uint32_t size) {
+  BatchEntry entry = add_one(kFrom, kTo, type, size);
+  entry.immediates = 0;
+  entry.elementwise.from[1] = reinterpret_cast<uint64_t>(kFrom + 0x1000);
+  return entry;
+}
+BatchEntry norm(Dtype type, int32_t size) {
+  BatchEntry entry{};
+  entry.kind = BatchKind::rms_norm;
+  entry.types[0] = batch_type(type);
+  entry.norm.from = kTo;
+  entry.norm.weight = kFrom + 0x2000;
+  entry.norm.to = kTo + 0x1000;
+  entry.norm.rows = 1;
+  entry.norm.n = entry.norm.pitch = size;
+  return entry;
+}
+
+TEST(BatchNarrow, NormOfASumIsOneEntry) {
+  auto list = std::make_unique<BatchList>(true);
+  for (Dtype type : {float32, float16, bfloat16}) {
+    list->clear();
+    list->add(sum(type, 70), 132);
+    list->add(norm(type, 70), 132);
+    ASSERT_EQ(list->count(), 1);
+    const BatchEntry& entry = entries(*list)[0];
+    EXPECT_EQ(entry.kind, BatchKind::rms_norm);
+    EXPECT_EQ(entry.norm.from, kFrom);
+    EXPECT_EQ(entry.norm.added, kFrom + 0x1000);
+    EXPECT_EQ(entry.norm.sum, kTo);
+    EXPECT_EQ(entry.norm.to, kTo + 0x1000);
+  }
+}
+
+TEST(BatchNarrow, NormOfSomethingElseIsNot) {
+  auto two_entries = [](BatchEntry first, BatchEntry second, bool narrow) {
+    auto list = std::make_unique<BatchList>(narrow);
+    list->add(first, 132);
+    list->add(second, 132);
+    return list->count() == 2;
+  };
+  EXPECT_TRUE(two_entries(sum(float32, 70), norm(float32, 70), false));
+  EXPECT_TRUE(two_entries(sum(float32, 70), norm(float32, 69), true));
+  EXPECT_TRUE(two_entries(sum(float32, 70), norm(float16, 70), true));
+  EXPECT_TRUE(
+      two_entries(add_one(kFrom, kTo, float32, 70), norm(float32, 70), true));
+  BatchEntry other = norm(float32, 70);
+  other.norm.from = kFrom;
+  EXPECT_TRUE(two_entries(sum(float32, 70), other, true));
+  other = norm(float32, 70);
+  other.norm.weight = kTo;  // the sum itself
+  EXPECT_TRUE(two_entries(sum(float32, 70), other, true));
+  other = norm(float32, 35);
+  other.norm.rows = 2;
+  EXPECT_TRUE(two_entries(sum(float32, 70), other, true));
+}
+
+TEST(BatchNarrow, CopiesApartGoTogether) {
+  auto list = std::make_unique<BatchList>(true);
+  BatchEntry first = token_into_cache(int32);
+  BatchEntry second = first;
+  second.copy.to = kTo + 0x1000;
+  for (const BatchEntry& entry : {first, second, first, first}) {
+    list->add(entry, 132);
+  }
+  EXPECT_TRUE(entries(*list)[0].goes_with_next);
+  EXPECT_FALSE(entries(*list)[1].goes_with_next);  // it goes with the first
+  EXPECT_FALSE(entries(*list)[2].goes_with_next);  // the same place
+  EXPECT_FALSE(entries(*list)[3].goes_with_next);
+  second.copy.from = kTo;  // what the first may have written
+  list->clear();
+  list->add(first, 132);
+  list->add(second, 132);
+  EXPECT_FALSE(entries(*list)[0].goes_with_next);
+}
+
+TEST(BatchNarrow, ABlockHasThreadsForItsWidestEntry) {
+  auto list = std::make_unique<BatchList>(true);
+  list->add(add_one(kFrom, kTo, float32, 1), 132);
+  EXPECT_EQ(list->threads(), kFewestThreads);
+  list->add(norm(float32, 577), 132);
+  EXPECT_EQ(list->threads(), 608);
+  list->add(add_one(kFrom, kTo, float32, 8192), 132);
+  EXPECT_EQ(list->threads(), kNarrowThreads);
+}
+
 TEST(BatchTypes, ListsKnow) {
   using enum ElementwiseOp;
   for (Dtype type : {int32, uint32, int64}) {

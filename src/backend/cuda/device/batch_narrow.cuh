@@ -179,12 +179,13 @@ __device__ __forceinline__ int64_t moved_by(const BatchEntry& entry) {
 }
 
 template <typename T>
-__device__ void copy_as(const BatchEntry& entry) {
+__device__ __forceinline__ void copy_as(
+    const BatchEntry& entry, uint32_t first, uint32_t step) {
   const BatchEntry::Copy& c = entry.copy;
   int64_t moved = moved_by(entry);
   auto* from = static_cast<const T*>(c.from) + (c.moves_from ? moved : 0);
   auto* to = static_cast<T*>(c.to) + (c.moves_from ? 0 : moved);
-  for (uint32_t i = threadIdx.x; i < entry.size; i += blockDim.x) {
+  for (uint32_t i = first; i < entry.size; i += step) {
     uint32_t row = i / c.sizes[1];
     auto x = static_cast<int64_t>(i - row * c.sizes[1]);
     uint32_t plane = row / c.sizes[0];
@@ -195,18 +196,35 @@ __device__ void copy_as(const BatchEntry& entry) {
   }
 }
 
-__device__ void do_copy(const BatchEntry& entry) {
+// By threads first, first + step, ...
+__device__ void copy_by(
+    const BatchEntry& entry, uint32_t first, uint32_t step) {
   switch (entry.width) {
     case 1:
-      return copy_as<uint8_t>(entry);
+      return copy_as<uint8_t>(entry, first, step);
     case 2:
-      return copy_as<uint16_t>(entry);
+      return copy_as<uint16_t>(entry, first, step);
     case 4:
-      return copy_as<uint32_t>(entry);
+      return copy_as<uint32_t>(entry, first, step);
     case 8:
-      return copy_as<uint64_t>(entry);
+      return copy_as<uint64_t>(entry, first, step);
     default:
-      return copy_as<uint4>(entry);
+      return copy_as<uint4>(entry, first, step);
+  }
+}
+
+__device__ __forceinline__ void do_copy(const BatchEntry& entry) {
+  copy_by(entry, threadIdx.x, blockDim.x);
+}
+
+// Of two entries apart: a half of the block each.
+__device__ __forceinline__ void do_copies(
+    const BatchEntry& one, const BatchEntry& other) {
+  uint32_t half = blockDim.x / 2;
+  if (threadIdx.x < half) {
+    copy_by(one, threadIdx.x, half);
+  } else {
+    copy_by(other, threadIdx.x - half, blockDim.x - half);
   }
 }
 
@@ -330,6 +348,10 @@ __device__ void do_rope(const BatchEntry& entry) {
           rope.to, to + at, type, load_float(rope.from, from + at, type));
       continue;
     }
+    uint32_t first = rope.traditional ? 2 * slot : slot;
+    uint32_t second = rope.traditional ? first + 1 : slot + half;
+    float p = load_float(rope.from, from + first, type);
+    float q = load_float(rope.from, from + second, type);
     float s;
     float c;
     float theta = rope_angle(
@@ -341,10 +363,6 @@ __device__ void do_rope(const BatchEntry& entry) {
         rope.scale,
         rope.forward);
     sincosf(theta, &s, &c);
-    uint32_t first = rope.traditional ? 2 * slot : slot;
-    uint32_t second = rope.traditional ? first + 1 : slot + half;
-    float p = load_float(rope.from, from + first, type);
-    float q = load_float(rope.from, from + second, type);
     store_float(rope.to, to + first, type, p * c - q * s);
     store_float(rope.to, to + second, type, p * s + q * c);
   }
