@@ -52,11 +52,7 @@ void launch(
 /// The same for a kernel whose text waits for earlier work, as
 /// device/overlap.cuh asks.
 void launch_overlapped(
-    cudaKernel_t kernel,
-    dim3 grid,
-    dim3 block,
-    void** arguments,
-    Encoder& e);
+    cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, Encoder& e);
 
 /// Folders with the toolkit's headers; empty where there is none.
 const std::vector<std::string>& header_folders();
