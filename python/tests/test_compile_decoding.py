@@ -47,11 +47,12 @@ def test_attention_of_one_token(
     def step(q: mx.array, k: mx.array, v: mx.array, end: mx.array) -> list[mx.array]:
         filled = mx.arange(keys) <= end
         added = mx.where(filled, 0.25, -mx.inf).astype(dtype)
-        for mask in (filled, added, None) * 4:
-            q = mx.fast.scaled_dot_product_attention(
-                q, k, v, scale=dims**-0.5, mask=mask
+        return [
+            mx.fast.scaled_dot_product_attention(
+                q * (1 + i / 8), k, v, scale=dims**-0.5, mask=mask
             )
-        return [q]
+            for i, mask in enumerate((filled, added, None) * 4)
+        ]
 
     def make(i: int) -> list[mx.array]:
         shapes = (heads[0], 1, dims), (heads[1], keys, dims), (heads[1], keys, dims)
