@@ -149,6 +149,9 @@ void FusedPlanner::emit_elementwise(
   }
   if (!by_float || !is_half(step.dtype)) {
     emit_block(extent, function, in, step.arity, out, step.dtype.size());
+    // Operations on float32 do no harm to what they are not asked for.
+    list(extent).back().instruction.is_padded =
+        type == float32 && step.dtype == float32;
     return;
   }
   Place wide = new_place(extent, 4);

@@ -232,7 +232,13 @@ std::vector<Instruction> FusedPlanner::numbered(
     Instruction instruction = draft.instruction;
     for (int k = 0; k < instruction.arity; ++k) {
       instruction.in[k] = position(draft.in[k]);
+      // A single value among those of rows is a scalar.
+      Room room = draft.in[k].room;
+      instruction.is_padded =
+          instruction.is_padded && (room == Room::row || room == Room::one);
     }
+    instruction.is_padded =
+        instruction.is_padded && draft.out.room == Room::row;
     if (instruction.kind == Instruction::Kind::chain) {
       instruction.which = static_cast<uint32_t>(part_.chains.size());
       FusedChain& chain = part_.chains.emplace_back();

@@ -69,7 +69,16 @@ struct Instruction {
   std::array<uint32_t, 3> in{};  ///< positions in the table of pointers
   uint32_t out = 0;
   BlockFn function = nullptr;
+  /// On values of rows whose places have room for a whole kRowPad of them: what
+  /// lies behind may be computed too, which is quicker than a part of a vector.
+  bool is_padded = false;
 };
+
+/// Places for values of rows hold a multiple of so many.
+inline constexpr size_t kRowPad = 8;
+inline size_t padded_rows(size_t count) {
+  return (count + kRowPad - 1) / kRowPad * kRowPad;
+}
 
 /// A stage of a chain and where its operand or result lies.
 struct FusedStage {

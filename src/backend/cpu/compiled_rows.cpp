@@ -64,7 +64,8 @@ void seek_rows(
 
 void run_row_values(const FusedPass& pass, const void** table, size_t count) {
   for (const Instruction& instruction : pass.rows) {
-    run_instruction(instruction, table, count);
+    run_instruction(
+        instruction, table, instruction.is_padded ? padded_rows(count) : count);
   }
 }
 
@@ -133,6 +134,8 @@ class RowWalker {
   const FusedPart& part_;
   RowShape shape_;
   size_t reductions_;
+  // Whether outputs are moved past the caches block by block.
+  bool streaming_;
   // Sizes of what lies in the frame: values of rows, gathered ones, partial
   // and final accumulators.
   size_t values_;
@@ -147,7 +150,11 @@ RowWalker::RowWalker(
       part_(call.part),
       shape_(shape),
       reductions_(most_reductions(part_)),
-      values_(part_.count(Room::row) * shape.group * 8),
+      streaming_(std::any_of(
+          call.outputs.begin(),
+          call.outputs.end(),
+          [](const auto& out) { return out.streaming; })),
+      values_(part_.count(Room::row) * padded_rows(shape.group) * 8),
       gathered_(part_.row_inputs.size() * shape.group * 8),
       partials_(reductions_ * kPartials * 8),
       frame_(
@@ -155,9 +162,10 @@ RowWalker::RowWalker(
           shape.block,
           shape.group * shape.n,
           values_ + gathered_ + partials_ + reductions_ * shape.group * 8) {
+  std::memset(frame_.extra(), 0, values_);
   for (size_t i = 0; own_rows && i < part_.count(Room::row); ++i) {
     frame_.table()[part_.first(Room::row) + i] =
-        frame_.extra() + i * shape.group * 8;
+        frame_.extra() + i * padded_rows(shape.group) * 8;
   }
 }
 
@@ -196,7 +204,9 @@ void RowWalker::elements(
     frame_.seek(pass, first, count * length);
     frame_.seek_kept(column);
     run_block(pass, count, length, at_once ? to : partial);
-    frame_.flush(pass, first, count * length);
+    if (streaming_) {
+      frame_.flush(pass, first, count * length);
+    }
     if (!at_once && ++partial.first == kPartials) {
       partial.first = 0;
       merge(pass, kPartials, partial);
@@ -261,10 +271,10 @@ void RowWalker::merge(
 void run_pieces(FusedCall& call, size_t rows, const RowShape& shape) {
   const FusedPart& part = call.part;
   const void** table = call.table.data();
-  std::vector<uint64_t> values(part.count(Room::row));
+  std::vector<uint64_t> values(part.count(Room::row) * kRowPad);
   std::vector<uint64_t> gathered(part.row_inputs.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    table[part.first(Room::row) + i] = &values[i];
+  for (size_t i = 0; i < part.count(Room::row); ++i) {
+    table[part.first(Room::row) + i] = &values[i * kRowPad];
   }
   size_t pieces = (shape.n + kPiece - 1) / kPiece;
   size_t reductions = most_reductions(part);
