@@ -3,7 +3,6 @@
 #include "backend/cpu/compiled_call.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "backend/cpu/scratch.h"
@@ -40,15 +39,6 @@ bool is_gathered(const FusedCall& call, size_t input) {
 
 size_t padded(size_t bytes) {
   return (bytes + 63) / 64 * 64 + kSkew;
-}
-
-// The inverse of a power of two, or 0 where it is not a normal number or y not
-// a power of two.
-float exact_inverse(float y) {
-  uint32_t bits = std::bit_cast<uint32_t>(y);
-  uint32_t exponent = (bits << 1) >> 24;
-  bool exists = (bits & 0x7fffffu) == 0 && exponent - 1 < 253;
-  return exists ? std::bit_cast<float>(0x7f000000u - bits) : 0.0f;
 }
 
 }  // namespace
@@ -112,8 +102,7 @@ FusedFrame::FusedFrame(
           moves ? size_t(stage.width) : 0,
           !stage.is_last_read ? 0
           : row > 0           ? row * stage.width
-                              : kAhead,
-          0.0f};
+                              : kAhead};
       if (stage.streaming && is_direct(stage.at)) {
         // Of joined stages the first one has the code.
         size_t code = k;
@@ -197,10 +186,6 @@ void FusedFrame::run_stages(const FusedChain& chain, size_t n) {
   ChainStage* stages = stages_ + chain.first;
   for (size_t k = 0; k < chain.stages.size(); ++k) {
     stages[k].at = table_[chain.stages[k].at];
-    if (chain.stages[k].is_divisor) {
-      stages[k].inverse =
-          exact_inverse(*static_cast<const float*>(stages[k].at));
-    }
   }
   size_t whole = n / chain_group() * chain_group();
   run_chain(stages, chain.stages.size(), whole);

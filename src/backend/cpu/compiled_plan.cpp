@@ -254,9 +254,7 @@ std::vector<Instruction> FusedPlanner::numbered(
              stage.streaming,
              stage.role == DraftStage::Role::read &&
                  stage.place.room == Room::input &&
-                 last_pass_[stage.place.index] == pass_,
-             stage.is_binary && stage.op == ElementwiseOp::divide &&
-                 stage.is_scalar && !stage.is_swapped});
+                 last_pass_[stage.place.index] == pass_});
       }
     } else if (instruction.kind != Instruction::Kind::reduce) {
       instruction.out = position(draft.out);

@@ -90,8 +90,6 @@ struct FusedStage {
   ChainFn streaming;  ///< the same past the caches, or null
   /// Reads an input for the last time, so that what follows can be asked for.
   bool is_last_read;
-  /// Divides by the one number at its place.
-  bool is_divisor;
 };
 struct FusedChain {
   std::vector<FusedStage> stages;

@@ -132,17 +132,17 @@ inline constexpr bool divides<&binary<Value_divide>> = true;
 template <auto fn, bool Scalar>
 MLX_INLINE void apply(const ChainStage* s, size_t i, V& a, V& b, V& c, V& d) {
   if constexpr (Scalar) {
+    float number = *static_cast<const float*>(s->at);
     if constexpr (divides<fn>) {
-      if (s->inverse != 0.0f) {
-        V inverse(s->inverse);
-        a = a * inverse;
-        b = b * inverse;
-        c = c * inverse;
-        d = d * inverse;
+      if (float inverse = exact_inverse(number); inverse != 0.0f) {
+        a = a * V(inverse);
+        b = b * V(inverse);
+        c = c * V(inverse);
+        d = d * V(inverse);
         return;
       }
     }
-    V y(*static_cast<const float*>(s->at));
+    V y(number);
     a = lanes(fn(a, y));
     b = lanes(fn(b, y));
     c = lanes(fn(c, y));

@@ -24,9 +24,6 @@ struct ChainStage {
   size_t stride;
   /// Bytes from an operand that is loaded to one that memory should send.
   size_t ahead;
-  /// Of the number for all that a stage divides by: its inverse where products
-  /// with that are the quotients, bit for bit, else 0.
-  float inverse;
 };
 
 /// Elements of a group at the widest vectors.

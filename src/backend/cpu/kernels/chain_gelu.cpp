@@ -83,11 +83,12 @@ void gelu(const ChainStage* s, size_t i, V, V, V, V) {
   if (i > 0) {
     return;
   }
-  if (DividesLast && s[kLast].inverse == 0.0f) {
-    gelu_loop<Divides, DividesLast, Streaming>(s, number(s[kLast]));
+  float last = number(s[kLast]);
+  float inverse = DividesLast ? exact_inverse(last) : last;
+  if (DividesLast && inverse == 0.0f) {
+    gelu_loop<Divides, DividesLast, Streaming>(s, last);
   } else {
-    gelu_loop<Divides, false, Streaming>(
-        s, DividesLast ? s[kLast].inverse : number(s[kLast]));
+    gelu_loop<Divides, false, Streaming>(s, inverse);
   }
 }
 

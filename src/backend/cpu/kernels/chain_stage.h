@@ -49,6 +49,15 @@ MLX_INLINE void prefetch(const T* p, size_t ahead) {
   }
 }
 
+/// The inverse of a power of two, or 0 where it is not a normal number or y not
+/// a power of two. Products with it are the quotients by y, bit for bit.
+MLX_INLINE float exact_inverse(float y) {
+  uint32_t bits = __builtin_bit_cast(uint32_t, y);
+  uint32_t exponent = (bits << 1) >> 24;
+  bool exists = (bits & 0x7fffffu) == 0 && exponent - 1 < 253;
+  return exists ? __builtin_bit_cast(float, 0x7f000000u - bits) : 0.0f;
+}
+
 /// The bytes of `x` past the caches.
 template <typename T>
 MLX_INLINE void stream_bytes(T x, void* p) {
