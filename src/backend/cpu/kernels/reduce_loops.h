@@ -101,7 +101,8 @@ MLX_INLINE A reduce_any_row(const Row& row, size_t n) {
     }
     total = lanes[0];
   }
-  if constexpr (kWidth > 1) {
+  // An empty row may have no memory at all.
+  if (kWidth > 1 && i < n) {
     A rest[kWidth];
     row.rest(i, n - i, rest);
     for (size_t j = 0; j < n - i; ++j) {
