@@ -11,6 +11,7 @@ foreach(
         math_core
         math_exp
         math
+        math_rare
         complex
         math_complex
         shuffle
@@ -19,12 +20,6 @@ foreach(
   set(header ${PROJECT_SOURCE_DIR}/src/backend/cuda/device/${name}.cuh)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} text)
-  # What few programs need is a part of its own: math.cuh is three.
-  set(next "\n)device\";\nconstexpr const char* k_")
-  string(REPLACE "\n// Trigonometric and hyperbolic functions\n"
-                 "${next}math_rare = R\"device(\n" text "${text}")
-  string(REPLACE "\n// Choice and comparison\n"
-                 "${next}math_choice = R\"device(\n" text "${text}")
   string(REGEX REPLACE "#(include|pragma once)[^\n]*\n" "" text "${text}")
   string(REGEX REPLACE "\n *//[^\n]*" "" text "\n${text}")
   string(REGEX REPLACE "\n\n+" "\n" text "${text}")

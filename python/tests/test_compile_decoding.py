@@ -108,11 +108,21 @@ def test_product_with_a_long_matrix(
         codes, *(x.astype(mx.float32) for x in kept), group_size, bits
     )
     want_of = np.array(dense).astype(np.float64)
-    for seed in range(2):
+
+    @mx.compile
+    def step(x: mx.array) -> list[mx.array]:
+        # As many as are worth a recording: outside of one a matrix as short as
+        # this goes through a list.
+        return [
+            mx.quantized_matmul(x * (1 - i / 16), codes, *kept, True, group_size, bits)
+            for i in range(12)
+        ]
+
+    for seed in range(CALLS):
         x = values(1, depth, seed=seed)
-        got = mx.quantized_matmul(x, codes, *kept, True, group_size, bits)
         want = np.array(x).astype(np.float64) @ want_of.T
-        np.testing.assert_allclose(np.array(got), want, 1e-5, 1e-4)
+        for i, got in enumerate(step(x)):
+            np.testing.assert_allclose(np.array(got), want * (1 - i / 16), 1e-5, 1e-4)
 
 
 @pytest.mark.parametrize("depth", [4096, 8192, 8224])

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/cpu/reduce.h"
 #include "backend/cpu/scratch.h"
 #include "backend/cpu/streaming.h"
 #include "backend/cpu/threads.h"
@@ -73,13 +74,13 @@ size_t fused_block_size(const FusedCall& call, size_t size) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     bytes += is_gathered(call, i) ? call.inputs[i].item_size() : 0;
   }
+  if (bytes == 0 && call.part.key.by_rows) {
+    return kReducedBlock;
+  }
   bool is_long = call.part.has_many_streams && !call.part.key.by_rows;
   is_long = is_long || (bytes == 0 && size >= kLongBlock * kManyBlocks);
   size_t most = is_long ? kLongBlock : kBlock;
   size_t room = is_long ? kLongBufferBytes : kBufferBytes;
-  if (bytes == 0 && call.part.key.by_rows) {
-    return kReducedBlock;
-  }
   size_t block = bytes == 0 ? most : room / bytes;
   return std::clamp<size_t>(block / 64 * 64, kBlock / 4, most);
 }

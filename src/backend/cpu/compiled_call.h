@@ -35,12 +35,9 @@ struct FusedCall {
   void begin();
 };
 
-/// The block of rows without buffers: that of single reductions (reduce.cpp),
-/// whose sums then are the same bit for bit.
-inline constexpr size_t kReducedBlock = 4096;
-
 /// The elements of a block that lets all buffers of a thread stay in L1; `size`
-/// elements are to be cut into blocks, 0 for rows.
+/// elements are to be cut into blocks, 0 for rows. Without buffers the block of
+/// rows is kReducedBlock, so that sums have the bits of single reductions.
 size_t fused_block_size(const FusedCall& call, size_t size = 0);
 
 /// A block routine, or one value for n elements.

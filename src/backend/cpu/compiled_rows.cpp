@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "backend/cpu/compiled_call.h"
+#include "backend/cpu/reduce.h"
 #include "backend/cpu/streaming.h"
 #include "backend/cpu/threads.h"
 

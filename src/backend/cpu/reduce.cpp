@@ -19,14 +19,12 @@ namespace mlx::core::cpu {
 
 namespace {
 
-// Elements of one block of a row; a float32 block fills 16 KiB.
-constexpr int64_t kBlock = 4096;
 // Columns handled together: their float32 results fill half of the L1 cache.
 constexpr int64_t kPanel = 4096;
 // Rows combined one after the other within a column.
 constexpr int64_t kRowBlock = 256;
 // Elements that a thread takes at least.
-constexpr int64_t kGrain = 4 * kBlock;
+constexpr int64_t kGrain = 4 * kReducedBlock;
 
 ReduceLoops loops_of(ReduceType type, Dtype dtype) {
   switch (type) {
@@ -71,14 +69,14 @@ class Reducer {
     std::vector<PlanAxis> outer = plan.kept;
     outer.insert(outer.end(), plan.reduced.begin(), plan.reduced.end() - 1);
     int64_t results = count(plan.kept);
-    int64_t parts = count(outer) / results * blocks(inner.size, kBlock);
+    int64_t parts = count(outer) / results * blocks(inner.size, kReducedBlock);
     std::unique_ptr<char[]> memory;
     char* to = out;
     if (parts > 1) {
       memory = allocate(results * parts);
       to = memory.get();
     }
-    if (inner.size <= kBlock) {
+    if (inner.size <= kReducedBlock) {
       short_rows(x, outer, inner.size, to);
     } else {
       long_rows(x, outer, inner, to);
@@ -157,16 +155,18 @@ class Reducer {
       const std::vector<PlanAxis>& outer,
       PlanAxis inner,
       char* to) {
-    int64_t in_row = blocks(inner.size, kBlock);
+    int64_t in_row = blocks(inner.size, kReducedBlock);
     parallel_for(
-        count(outer) * in_row, kGrain / kBlock, [&](size_t begin, size_t end) {
+        count(outer) * in_row,
+        kGrain / kReducedBlock,
+        [&](size_t begin, size_t end) {
           for (int64_t i = begin; i < static_cast<int64_t>(end); ++i) {
-            int64_t first = i % in_row * kBlock;
+            int64_t first = i % in_row * kReducedBlock;
             x.loops.rows(
                 x.at(offset_of(outer, i / in_row) + first * inner.stride),
                 0,
                 1,
-                std::min(kBlock, inner.size - first),
+                std::min(kReducedBlock, inner.size - first),
                 to + i * result_.size());
           }
         });
@@ -227,7 +227,7 @@ void set_layout(array& out, const Strides& strides) {
 // result, which then is repeated.
 void reduce_repeated(
     Reducer& reducer, const array& x, ReducePlan plan, char* to, size_t n) {
-  size_t block = std::min(count(plan.reduced), kBlock);
+  size_t block = std::min(count(plan.reduced), kReducedBlock);
   auto memory = std::make_unique_for_overwrite<char[]>(block * x.itemsize());
   gather_block(x.data<char>(), 0, memory.get(), block, x.itemsize());
   plan.kept = {{1, 0}};

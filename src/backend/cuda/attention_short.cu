@@ -21,25 +21,6 @@ constexpr int kCluster = 4;
 /// A block's part of a head: values, maximum, sum.
 using BlockPart = float[kBatchFeatures + 2];
 
-/// Asks for a block's share of the keys and values, all in turn where the mask
-/// may leave fewer.
-template <typename T, int lanes>
-__device__ __forceinline__ void ask_for_keys(
-    const BatchEntry::Attention& a, int head, int rank) {
-  constexpr int kGroups = kWideThreads / lanes;
-  auto feature = static_cast<int>(threadIdx.x % lanes) * 8;
-  int64_t kv_head = head / a.group;
-  auto* k = static_cast<const T*>(a.k) + kv_head * a.k_head + feature;
-  auto* v = static_cast<const T*>(a.v) + kv_head * a.v_head + feature;
-  int64_t key = rank * kGroups + static_cast<int>(threadIdx.x / lanes);
-  if (key < a.keys && feature < a.feature_octets * 8) {
-    ask_for(k + key * a.k_token);
-  }
-  if (key < a.keys && feature < a.value_octets * 8) {
-    ask_for(v + key * a.v_token);
-  }
-}
-
 // A cluster a head.
 template <typename T, int lanes>
 __global__ void __cluster_dims__(kCluster, 1, 1)
@@ -53,7 +34,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1)
   bool is_bool = static_cast<Dtype::Val>(entry.types[1]) == Dtype::Val::bool_;
   auto rank = static_cast<int>(cluster.block_rank());
   auto head = static_cast<int>(blockIdx.x) / kCluster;
-  ask_for_keys<T, lanes>(a, head, rank);
+  ask_for_keys<T, lanes, 1>(a, head, rank * kGroups);
   begin_after();
   // To read a round of keys that are hidden takes less than to look for them.
   bool is_short = a.keys <= kCluster * kGroups;

@@ -13,26 +13,23 @@ namespace mlx::core::cuda {
 
 namespace {
 
-// The weight of a norm comes from afar: what a model reads in a step is more
-// than the L2 cache holds.
-__device__ __forceinline__ void ask_for_weight(const BatchEntry& entry) {
+// Of the weight of a norm, 0 where there is none. It comes from afar, since
+// what a model reads in a step is more than the L2 cache holds: nothing else
+// would ask for it before it is due.
+__device__ __forceinline__ int weight_bytes(const BatchEntry& entry) {
   if (entry.kind != BatchKind::rms_norm || entry.norm.weight == nullptr) {
-    return;
+    return 0;
   }
-  bool is_float =
-      static_cast<Dtype::Val>(entry.types[0]) == Dtype::Val::float32;
-  int bytes = entry.norm.n * (is_float ? 4 : 2);
-  for (auto at = static_cast<int>(threadIdx.x) * kSectorBytes; at < bytes;
-       at += static_cast<int>(blockDim.x) * kSectorBytes) {
-    ask_for(static_cast<const char*>(entry.norm.weight) + at);
-  }
+  auto type = static_cast<Dtype::Val>(entry.types[0]);
+  return entry.norm.n * (type == Dtype::Val::float32 ? 4 : 2);
 }
 
 template <int capacity>
 __global__ void __launch_bounds__(kNarrowThreads)
     run_narrow(int count, const __grid_constant__ Batch<capacity> batch) {
   for (int i = 0; i < count; ++i) {
-    ask_for_weight(batch.entries[i]);
+    const BatchEntry& entry = batch.entries[i];
+    ask_for(entry.norm.weight, weight_bytes(entry));
   }
   begin_after();
   for (int i = 0; i < count; ++i) {
@@ -131,20 +128,16 @@ __device__ __forceinline__ bool is_last_warp() {
   return threadIdx.x >= kWideThreads - 32;
 }
 
-// Asks for the weights of norms, which nothing else would ask for before they
-// are due. Each block does its share for all.
+// Asks for the weights of norms. Each block does its share for all.
 __device__ __forceinline__ void prefetch_weights(
     const WideList& list, int count) {
   for (auto i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
     const BatchEntry& entry = list.entries[i];
-    if (i % static_cast<int>(gridDim.x) != static_cast<int>(blockIdx.x) ||
-        entry.kind != BatchKind::rms_norm || !entry.norm.weight) {
-      continue;
+    int bytes = weight_bytes(entry);
+    if (i % static_cast<int>(gridDim.x) == static_cast<int>(blockIdx.x) &&
+        bytes > 0) {
+      prefetch_bytes(entry.norm.weight, 0, static_cast<uint32_t>(bytes));
     }
-    auto type = static_cast<Dtype::Val>(entry.types[0]);
-    uint32_t size = type == Dtype::Val::float32 ? 4 : 2;
-    prefetch_bytes(
-        entry.norm.weight, 0, static_cast<uint32_t>(entry.norm.n) * size);
   }
 }
 

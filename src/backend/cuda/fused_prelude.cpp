@@ -10,7 +10,7 @@ namespace {
 
 #include "backend/cuda/device_text.inc"
 
-// Functions in the middle of math.cuh.
+// The functions of math_rare.cuh that formulas name.
 constexpr const char* kRare[] = {
     "math::sin(",
     "math::cos(",
@@ -50,7 +50,6 @@ std::string fused_prelude(
     text += part;
   }
   text += has_rare || has_complex ? k_math_rare : "";
-  text += k_math_choice;
   if (has_complex) {
     text += k_complex;
     text += k_math_complex;

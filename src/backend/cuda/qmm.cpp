@@ -76,10 +76,6 @@ bool note_row(const QmmArgs& args, Encoder& e) {
   entry.types[0] = batch_type(args.type);
   entry.types[1] = batch_type(w.type);
   entry.size = static_cast<uint32_t>(w.rows);
-  uint8_t octet_shift = 0;
-  while ((8 << octet_shift) < w.group_size) {
-    ++octet_shift;
-  }
   entry.quantized_row = {
       w.codes,
       w.scales,
@@ -88,7 +84,7 @@ bool note_row(const QmmArgs& args, Encoder& e) {
       args.out,
       static_cast<int32_t>(w.cols),
       static_cast<uint8_t>(w.bits),
-      octet_shift};
+      static_cast<uint8_t>(w.group_shift(8))};
   e.batch(entry);
   return true;
 }

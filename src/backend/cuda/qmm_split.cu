@@ -154,11 +154,8 @@ void run_dequantize(
       .octets = w.rows * w.cols / 8,
       .pitch = transpose ? 64 : 32,
       .remainder = transpose ? 32 : w.rows * w.cols,
-      .octet_shift = 0,
+      .octet_shift = w.group_shift(8),
       .bits = w.bits};
-  while ((8 << p.octet_shift) < w.group_size) {
-    ++p.octet_shift;
-  }
   auto items = static_cast<size_t>((p.octets + kSteps - 1) / kSteps);
   e.launch(dequantize_split<T>, grid_for(items, kThreads), kThreads, 0, p);
 }

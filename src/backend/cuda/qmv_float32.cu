@@ -109,13 +109,8 @@ __global__ void __launch_bounds__(kThreads, 4) qmv(QmvFloatParams<S> p) {
   auto last = static_cast<int>(min(p.lines - first_line, int64_t(kLines))) - 1;
   int pitch = octets / 4 * (Bits == 0 ? p.bits : Bits);
   auto number_bytes = static_cast<int>((last + 1) * groups * sizeof(S));
-  for (auto at = static_cast<int>(threadIdx.x) * kSectorBytes;
-       at < number_bytes;
-       at += static_cast<int>(blockDim.x) * kSectorBytes) {
-    int64_t first = first_line * groups;
-    ask_for(reinterpret_cast<const char*>(p.scales + first) + at);
-    ask_for(reinterpret_cast<const char*>(p.biases + first) + at);
-  }
+  ask_for(p.scales + first_line * groups, number_bytes);
+  ask_for(p.biases + first_line * groups, number_bytes);
   if (Bits != 0 && threadIdx.x < octets) {
     const uint32_t* from =
         p.codes + first_line * pitch + threadIdx.x * Bits / 4;
@@ -207,13 +202,10 @@ void run_qmv(const QmmArgs& args, Encoder& e) {
       .row_stride = args.row_stride,
       .col_stride = args.col_stride,
       .bits = w.bits,
-      .octet_shift = 0,
+      .octet_shift = w.group_shift(8),
       .x_packed = args.col_stride == 1 &&
                   reinterpret_cast<uintptr_t>(args.x) % 16 == 0 &&
                   (args.rows == 1 || args.row_stride % 4 == 0)};
-  while ((8 << p.octet_shift) < w.group_size) {
-    ++p.octet_shift;
-  }
   bool aligned = reinterpret_cast<uintptr_t>(w.codes) % 8 == 0;
   int bits = w.bits == 4 || (w.bits == 8 && aligned) ? w.bits : 0;
   int rows = args.rows == 1 ? 1 : 4;

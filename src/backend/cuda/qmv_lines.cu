@@ -181,10 +181,7 @@ void run_lines(const QmmArgs& args, Encoder& e) {
       .lines = w.rows,
       .pieces = static_cast<int>(w.cols / kPiece),
       .threads_of_line = choose_threads(static_cast<int>(w.cols / kPiece)),
-      .piece_shift = 0};
-  while ((kPiece << p.piece_shift) < w.group_size) {
-    ++p.piece_shift;
-  }
+      .piece_shift = w.group_shift(kPiece)};
   int lines_of_block = kThreads / p.threads_of_line;
   auto blocks =
       static_cast<unsigned>((w.rows + lines_of_block - 1) / lines_of_block);

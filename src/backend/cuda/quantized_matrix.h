@@ -16,6 +16,15 @@ struct QuantizedMatrix {
   int group_size;
   int64_t rows;
   int64_t cols;
+
+  /// How many times so many codes a group has, as a power of two.
+  int group_shift(int codes) const {
+    int shift = 0;
+    while ((codes << shift) < group_size) {
+      ++shift;
+    }
+    return shift;
+  }
 };
 
 /// Writes the numbers, row-major, as `type`: that of the scales, or float32.

@@ -169,10 +169,7 @@ void run_qvm(const QmmArgs& args, Encoder& e) {
       .row_stride = args.row_stride,
       .col_stride = args.col_stride,
       .bits = w.bits,
-      .octet_shift = 0};
-  while ((8 << p.octet_shift) < w.group_size) {
-    ++p.octet_shift;
-  }
+      .octet_shift = w.group_shift(8)};
   dim3 grid(
       static_cast<unsigned>(col_blocks),
       static_cast<unsigned>(row_blocks),

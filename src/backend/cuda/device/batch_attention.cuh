@@ -9,6 +9,7 @@
 #include "backend/cuda/batch.h"
 #include "backend/cuda/device/batch_numbers.cuh"
 #include "backend/cuda/device/features.cuh"
+#include "backend/cuda/device/overlap.cuh"
 #include "backend/cuda/device/softmax_part.cuh"
 
 namespace mlx::core::cuda {
@@ -18,23 +19,23 @@ constexpr int kAttentionWarps = kWideThreads / 32;
 /// A warp's part: values, maximum, sum.
 using AttentionParts = float[kAttentionWarps][kBatchFeatures + 2];
 
-/// Asks for the first keys and values of a head.
-template <typename T, int lanes>
-__device__ __forceinline__ void prefetch_keys(
-    const BatchEntry::Attention& a, int head) {
+/// Asks for keys and values of a head: `rounds` of a group's from `first` on.
+template <typename T, int lanes, int rounds>
+__device__ __forceinline__ void ask_for_keys(
+    const BatchEntry::Attention& a, int head, int first) {
   constexpr int kGroups = kWideThreads / lanes;
   auto feature = static_cast<int>(threadIdx.x % lanes) * 8;
   int64_t kv_head = head / a.group;
   auto* k = static_cast<const T*>(a.k) + kv_head * a.k_head;
   auto* v = static_cast<const T*>(a.v) + kv_head * a.v_head;
 #pragma unroll
-  for (int u = 0; u < kAttentionKeys; ++u) {
-    int64_t key = u * kGroups + static_cast<int>(threadIdx.x / lanes);
+  for (int u = 0; u < rounds; ++u) {
+    int64_t key = first + u * kGroups + static_cast<int>(threadIdx.x / lanes);
     if (key < a.keys && feature < a.feature_octets * 8) {
-      prefetch(k + key * a.k_token + feature);
+      ask_for(k + key * a.k_token + feature);
     }
     if (key < a.keys && feature < a.value_octets * 8) {
-      prefetch(v + key * a.v_token + feature);
+      ask_for(v + key * a.v_token + feature);
     }
   }
 }
@@ -241,7 +242,8 @@ __device__ __noinline__ void do_attention_of(const BatchEntry& entry) {
     return;
   }
   if (a.mask != nullptr && a.splits == 1) {
-    prefetch_keys<T, lanes>(a, task);  // while the mask is looked at
+    // While the mask is looked at.
+    ask_for_keys<T, lanes, kAttentionKeys>(a, task, 0);
   }
   // All blocks have a share of what is visible, in whole rounds of groups.
   int visible = count_visible(a, is_bool);

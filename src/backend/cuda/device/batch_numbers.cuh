@@ -6,11 +6,6 @@
 
 namespace mlx::core::cuda {
 
-/// Asks for the line that has the byte, into the L2 cache.
-__device__ __forceinline__ void prefetch(const void* from) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-}
-
 /// Asks for `bytes` from `at` on, whole pieces of 16 bytes, into the L2 cache.
 __device__ __forceinline__ void prefetch_bytes(
     const void* from, uint64_t at, uint32_t bytes) {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "backend/cuda/device/complex.cuh"
-#include "backend/cuda/device/math.cuh"
+#include "backend/cuda/device/math_rare.cuh"
 
 namespace mlx::core::cuda::math {
 

@@ -29,12 +29,19 @@
 
 namespace mlx::core::cuda {
 
-/// What is asked for at once.
-constexpr int kSectorBytes = 32;
-
 /// Asks the second-level cache for the sector of an address.
 __device__ __forceinline__ void ask_for(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
+/// The same for `bytes`, of which each thread of the block asks for some.
+__device__ __forceinline__ void ask_for(const void* begin, int bytes) {
+  constexpr int kSector = 32;
+  auto* from = static_cast<const char*>(begin);
+  for (auto at = static_cast<int>(threadIdx.x) * kSector; at < bytes;
+       at += static_cast<int>(blockDim.x) * kSector) {
+    ask_for(from + at);
+  }
 }
 
 template <typename P>
